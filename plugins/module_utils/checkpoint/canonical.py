@@ -1,0 +1,80 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Recognising, at the speed of the regular expression engine, a list of claims exactly as a kubelet writes it.
+
+Nearly every file is of this kind. What matches here is known to be well-formed, well-typed, with no unknown, repeated or
+oddly spelt key and no escape, so the standard library's decoder gives the same values as Go's. Everything else takes
+the slow, exact way (`gojson`, `gotypes`); both ways give the same result, which a test compares.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .formats import CRC, DATA_API_VERSION, DATA_KIND, FNV
+
+_S = r'"[^"\\\x00-\x1f\ud800-\udfff]*"'
+
+
+def _list_of(item: str) -> str:
+    return rf"(?:null|\[(?:{item}(?:,{item})*)?\])"
+
+
+def _map_of(item: str) -> str:
+    return rf"(?:null|\{{(?:{_S}:{item}(?:,{_S}:{item})*)?\}})"
+
+
+_PODS = _map_of(r"\{\}")
+_HANDLE = rf'\{{(?:"driverName":{_S}(?:,"data":{_S})?|"data":{_S})?\}}'
+_FNV_CLAIM = (
+    rf'\{{"DriverName":{_S},"ClassName":{_S},"ClaimUID":{_S},"ClaimName":{_S},"Namespace":{_S},"PodUIDs":{_PODS}'
+    rf'(?:,"ResourceHandles":{_list_of(_HANDLE)})?,"CDIDevices":{_map_of(_list_of(_S))}\}}'
+)
+_DEVICE = (
+    rf'\{{"PoolName":{_S},"DeviceName":{_S}(?:,"ShareID":(?:null|{_S}))?,'
+    rf'"RequestNames":{_list_of(_S)},"CDIDeviceIDs":{_list_of(_S)}\}}'
+)
+_DRIVER = rf'\{{"Devices":{_list_of(_DEVICE)}\}}'
+_CRC_CLAIM = (
+    rf'\{{"ClaimUID":{_S},"ClaimName":{_S},"Namespace":{_S},"PodUIDs":{_PODS},"DriverState":{_map_of(_DRIVER)}\}}'
+)
+
+_HEADS = {
+    FNV: '{"version":"v1","entries":[',
+    CRC: f'{{"kind":"{DATA_KIND}","apiVersion":"{DATA_API_VERSION}","ClaimInfoStateList":[',
+}
+_CLAIMS = {FNV: re.compile(_FNV_CLAIM), CRC: re.compile(_CRC_CLAIM)}
+_TAILS = {FNV: re.compile(r'\],"checksum":(0|[1-9][0-9]{0,18})\}'), CRC: re.compile(r"()\]\}[ \t\n\r]*")}
+
+Span = t.Tuple[int, int]
+
+
+class CanonicalList(t.NamedTuple):
+    """Where the claims of a text are, and the checksum that ends it (``fnv`` family only)."""
+
+    spans: t.List[Span]
+    checksum: str
+
+
+def split(text: str, family: str) -> t.Optional[CanonicalList]:
+    """The claims of ``text`` if all of it is as a kubelet of ``family`` writes it, else None. Linear in the text."""
+    head = _HEADS[family]
+    if not text.startswith(head):
+        return None
+    spans: t.List[Span] = []
+    match_claim = _CLAIMS[family].match
+    pos = len(head)
+    claim = match_claim(text, pos)
+    while claim is not None:
+        end = claim.end()
+        spans.append((pos, end))
+        if text[end : end + 1] != ",":
+            pos = end
+            break
+        pos = end + 1
+        claim = match_claim(text, pos)
+    tail = _TAILS[family].fullmatch(text, pos)
+    if tail is None:
+        return None
+    return CanonicalList(spans, tail.group(1))

@@ -1,0 +1,194 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A state file taken apart without losing a byte, and what each release's kubelet makes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from . import canonical, checksums, gojson
+from .formats import CRC, CRC_DOCUMENT, EMPTY_DATA, FNV, FNV_1_27, FORMATS, Format
+from .gojson import GoSyntaxError, Node
+from .gotypes import Decoding, GoList, TypeFault
+
+OK = "ok"
+MISMATCH = "checksum_mismatch"
+WRONG_TYPE = "wrong_type"
+
+Claim = t.Dict[str, t.Any]
+"""A decoded claim: one item for each field of its format's struct (see `formats`)."""
+
+
+class Part:
+    """A text that holds a list of claims: the file itself (``fnv``) or the text inside ``Data`` (``crc``).
+
+    ``root`` is its node tree, or None where ``error`` says why there is none. Of a text that is wholly canonical only
+    the outermost members are nodes, and ``plain`` holds its claims.
+    """
+
+    def __init__(self, text: str, family: str) -> None:
+        self.text = text
+        self.family = family
+        self.root: t.Optional[Node] = None
+        self.error: t.Optional[GoSyntaxError] = None
+        self.plain: t.Optional[t.List[Claim]] = None
+        self.spans: t.List[canonical.Span] = []
+        found = canonical.split(text, family)
+        if found is not None:
+            self.spans = found.spans
+            self.plain = json.loads(f"[{text[found.spans[0][0] : found.spans[-1][1]]}]") if found.spans else []
+            self.root = self._shallow_root(found.checksum)
+            return
+        try:
+            self.root = gojson.parse(text)
+        except GoSyntaxError as error:
+            self.error = error
+
+    def _shallow_root(self, checksum: str) -> Node:
+        end = len(self.text)
+        members = [("version", Node("string", 0, 0, "v1"))]
+        if self.family == FNV:
+            members.append(("checksum", Node("number", end - 1 - len(checksum), end - 1, checksum)))
+        return Node("object", 0, end, members)
+
+    def decode(self, form: Format) -> t.Tuple[t.Dict[str, t.Any], t.List[TypeFault]]:
+        """The document struct of ``form`` as Go fills it from this text, and the type errors it would meet."""
+        assert self.root is not None
+        into = Decoding(self.text)
+        document = form.document.zero()
+        if form.family == FNV:
+            # the kubelet decodes into a checkpoint that has these two set
+            document["version"] = "v1"
+            document["entries"] = GoList()
+        document = form.document.decode(self.root, document, "", into)
+        if self.plain is not None and form.family == self.family:
+            document[form.list_key] = self.plain
+        return document, into.faults
+
+
+@dataclasses.dataclass
+class Reading:
+    """What a kubelet that reads ``format`` makes of a file.
+
+    ``error_class`` is ``ok`` or the class of the error it exits with; ``claims`` are those that a reader sees even if
+    the checksum is wrong, None where the file cannot be read that far. ``stored`` and ``computed`` are the two
+    checksums as far as they are known.
+    """
+
+    format: Format
+    error_class: str
+    go_message: str = ""
+    claims: t.Optional[t.List[Claim]] = None
+    stored: t.Optional[int] = None
+    computed: t.Optional[int] = None
+    type_faults: t.List[TypeFault] = dataclasses.field(default_factory=list)
+    fallback: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """``ok:<claims>`` or the error class."""
+        return f"{OK}:{len(self.claims or [])}" if self.error_class == OK else self.error_class
+
+    @property
+    def ok(self) -> bool:
+        """Whether this kubelet loads the file."""
+        return self.error_class == OK
+
+
+class Document:
+    """One ``dra_manager_state``, as bytes and as each family of kubelets sees it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.text = gojson.decode_bytes(data)
+        self.outer = Part(self.text, FNV)
+        self.checkpoint: t.Dict[str, t.Any] = {"Data": EMPTY_DATA, "Checksum": checksums.crc(EMPTY_DATA)}
+        self.outer_faults: t.List[TypeFault] = []
+        if self.outer.root is not None:
+            into = Decoding(self.text)
+            self.checkpoint = CRC_DOCUMENT.decode(self.outer.root, self.checkpoint, "", into)
+            self.outer_faults = into.faults
+        self._inner: t.Optional[Part] = None
+        self._readings: t.Dict[str, Reading] = {}
+
+    @property
+    def error(self) -> t.Optional[GoSyntaxError]:
+        """Why the file is not JSON, or None."""
+        return self.outer.error
+
+    @property
+    def inner(self) -> Part:
+        """The text inside ``Data``; that of an empty checkpoint where there is none."""
+        if self._inner is None:
+            self._inner = Part(self.checkpoint["Data"], CRC)
+        return self._inner
+
+    def part(self, family: str) -> Part:
+        """The text that holds the claims of ``family``."""
+        return self.outer if family == FNV else self.inner
+
+    def read_as(self, form: Format) -> Reading:
+        """What a kubelet that reads ``form`` makes of the file."""
+        reading = self._readings.get(form.name)
+        if reading is None:
+            reading = self._readings[form.name] = self._read_as(form)
+        return reading
+
+    def verdicts(self) -> t.Dict[str, str]:
+        """Release to verdict, for every release that is known."""
+        return {release: self.read_as(form).verdict for form in FORMATS for release in form.releases}
+
+    def _read_as(self, form: Format) -> Reading:
+        if self.error is not None:
+            return Reading(form, self.error.kind, self.error.go_message)
+        return self._read_fnv(form) if form.family == FNV else self._read_crc(form)
+
+    def _read_fnv(self, form: Format) -> Reading:
+        document, faults = self.outer.decode(form)
+        claims = list(document["entries"] or [])
+        if faults:
+            return Reading(form, WRONG_TYPE, _type_message(faults), claims, type_faults=faults)
+        stored = document["checksum"]
+        computed = checksums.fnv_of_document(form, document)
+        reading = Reading(form, OK, "", claims, stored, computed)
+        if computed == stored:
+            return reading
+        if form is not FNV_1_27 and checksums.fnv_of_fallback(document) == stored:
+            reading.fallback = True
+            return reading
+        reading.error_class = MISMATCH
+        reading.go_message = "checkpoint is corrupted"
+        return reading
+
+    def _read_crc(self, form: Format) -> Reading:
+        if self.outer_faults:
+            return Reading(form, WRONG_TYPE, _type_message(self.outer_faults), type_faults=self.outer_faults)
+        stored = self.checkpoint["Checksum"]
+        computed = checksums.crc(self.inner.text)
+        reading = Reading(form, OK, "", None, stored, computed)
+        inner_class = self._fill_from_inner(form, reading)
+        if computed != stored:
+            reading.error_class = MISMATCH
+            reading.go_message = "checkpoint is corrupted"
+        elif inner_class != OK:
+            reading.error_class = f"inner_{inner_class}"
+        return reading
+
+    def _fill_from_inner(self, form: Format, reading: Reading) -> str:
+        error = self.inner.error
+        if error is not None:
+            reading.go_message = error.go_message
+            return error.kind
+        document, reading.type_faults = self.inner.decode(form)
+        reading.claims = list(document[form.list_key] or [])
+        if reading.type_faults:
+            reading.go_message = _type_message(reading.type_faults)
+            return WRONG_TYPE
+        return OK
+
+
+def _type_message(faults: t.Sequence[TypeFault]) -> str:
+    first = faults[0]
+    return f"json: cannot unmarshal {first.found} into field {first.path or '(document)'} ({first.expected})"
