@@ -18,11 +18,10 @@ import sys
 import typing as t
 
 import pytest
-from google.protobuf import json_format
-from google.protobuf.message import DecodeError
-
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
 from ansible_collections.nodeops.dra.plugins.module_utils.wire import messages
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]
 FIXTURE = ROOT / "tests/unit/fixtures/wire/messages.json"
@@ -62,7 +61,7 @@ def test_content_encodes_to_the_bytes_of_the_official_types(vector: dict[str, t.
 def test_damaged_bytes_decode_or_are_refused_but_never_crash(vector: dict[str, t.Any]) -> None:
     data = base64.b64decode(vector["bytes_base64"])
     cls = message_class(vector["message"])
-    chance = random.Random(vector["bytes_base64"])  # noqa: S311 - repeatable, not secret
+    chance = random.Random(vector["bytes_base64"])
     damaged = [data[:end] for end in range(len(data))]
     for _ in range(200 if data else 0):
         copy = bytearray(data)
@@ -158,7 +157,7 @@ def test_missing_protobuf_library_is_told_with_a_next_step(monkeypatch: pytest.M
 
 def test_generated_files_are_what_the_proto_files_give() -> None:
     pytest.importorskip("grpc_tools")
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         [sys.executable, str(ROOT / "hack/gen_proto.py"), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
