@@ -18,7 +18,7 @@ VENV_KEY := $(shell cat requirements/*.txt hack/make_venv.py | sha256sum | cut -
 READY := $(VENV)/.ready-$(VENV_KEY)
 GATE = $(VENV)/bin/python hack/gate.py
 
-.PHONY: help venv quickstart test lint sanity units integration bench fuzz build proto clean
+.PHONY: help venv quickstart test lint sanity units integration bench fuzz build format proto clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -56,6 +56,9 @@ fuzz: $(READY) ## Long run of the fuzzers
 
 build: $(READY) ## Collection archive and dra-checkpoint.pyz in dist/
 	@$(GATE) build
+
+format: $(READY) ## Let ruff put the sources in shape
+	@$(VENV)/bin/ruff check --quiet --fix --unsafe-fixes --exit-zero --select UP,I . && $(VENV)/bin/ruff format --quiet .
 
 proto: $(READY) ## Generate the message descriptors again
 	@$(GATE) proto

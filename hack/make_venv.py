@@ -31,9 +31,11 @@ def normal_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def run(command: t.Sequence[t.Union[str, pathlib.Path]], log: pathlib.Path) -> None:
+def run(command: t.Sequence[str | pathlib.Path], log: pathlib.Path) -> None:
     """Run a command into the log; end the program with the log's text when it fails."""
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
     with log.open("ab") as stream:
         stream.write(done.stdout)
     if done.returncode:
@@ -47,7 +49,7 @@ def pinned() -> set[str]:
     for line in CONSTRAINTS.read_text(encoding="utf-8").splitlines():
         requirement = line.split("#")[0].split(";")[0].strip()
         if requirement:
-            name, _, version = requirement.partition("==")
+            name, _sep, version = requirement.partition("==")
             pins.add(f"{normal_name(name)}=={version}")
     return pins
 
@@ -58,7 +60,7 @@ def unpinned(python: pathlib.Path) -> list[str]:
     listed = subprocess.run([str(python), "-c", script], capture_output=True, text=True, check=True).stdout.split()
     found = set()
     for entry in listed:
-        name, _, version = entry.partition("==")
+        name, _sep, version = entry.partition("==")
         if normal_name(name) not in FROM_ENSUREPIP:
             found.add(f"{normal_name(name)}=={version}")
     return sorted(found - pinned())
@@ -69,7 +71,7 @@ def install(folder: pathlib.Path, requirements: pathlib.Path, log: pathlib.Path,
     python = folder / "bin" / "python"
     if clear:
         run([sys.executable, "-m", "venv", "--clear", folder], log)
-    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    pip: list[str | pathlib.Path] = [python, "-m", "pip", "--disable-pip-version-check"]
     run([*pip, "install", "-r", requirements, "-c", CONSTRAINTS], log)
     run([*pip, "check"], log)
     return unpinned(python)

@@ -1,0 +1,77 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Targets of the Makefile that talk to the person at the terminal, and the build."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import typing as t
+
+import workspace
+from commands import Command
+from workspace import ROOT
+
+
+def foreground(name: str, argv: t.Sequence[str], needs: str) -> int:
+    """Run a program on this terminal; a clear line and status 2 when its file is not there."""
+    if not (ROOT / needs).exists():
+        sys.stderr.write(f"{name}: {needs} does not exist in this checkout\n")
+        return 2
+    started = time.monotonic()
+    status = subprocess.run(list(argv), cwd=ROOT, env=workspace.environment(), check=False).returncode
+    state = "ok" if status == 0 else f"FAILED (status {status})"
+    sys.stdout.write(f"{name:<12} {state:<6} {time.monotonic() - started:6.1f} s\n")
+    return status
+
+
+def quickstart() -> int:
+    """The playbook of the same name, on this machine only."""
+    argv = ["ansible-playbook", "--inventory", "localhost,", "--connection", "local"]
+    argv += ["--extra-vars", f"ansible_python_interpreter={sys.executable}", "playbooks/quickstart.yml"]
+    return foreground("quickstart", argv, "playbooks/quickstart.yml")
+
+
+def bench() -> int:
+    """The benchmarks, on the terminal because their table is the result."""
+    return foreground("bench", [sys.executable, "tests/bench/run.py"], "tests/bench/run.py")
+
+
+def fuzz() -> int:
+    """The long run of the fuzzers."""
+    return foreground("fuzz", [sys.executable, "tests/fuzz/run.py"], "tests/fuzz/run.py")
+
+
+def proto() -> int:
+    """Generate the message descriptors again."""
+    return foreground("proto", [sys.executable, "hack/gen_proto.py"], "hack/gen_proto.py")
+
+
+def build() -> int:
+    """Collection archive and zipapp in ``dist``."""
+    started = time.monotonic()
+    dist = ROOT / "dist"
+    dist.mkdir(exist_ok=True)
+    with workspace.locked("build"):
+        copy = workspace.copy_collection("build")
+        commands = [
+            Command("archive", ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(dist)], copy),
+            Command("zipapp", [sys.executable, "hack/build_zipapp.py", str(dist / "dra-checkpoint.pyz")]),
+        ]
+        failed = [command for command in commands if command.run().status]
+    for command in failed:
+        sys.stdout.write(f"--- build: {command.label} failed\n{command.output.rstrip()}\n")
+    made = ", ".join(f"dist/{path.name}" for path in sorted(dist.iterdir()))
+    state = "FAILED" if failed else "ok"
+    sys.stdout.write(f"{'build':<12} {state:<6} {time.monotonic() - started:6.1f} s  {made}\n")
+    return 1 if failed else 0
+
+
+PROGRAMS: dict[str, t.Callable[[], int]] = {
+    "quickstart": quickstart,
+    "bench": bench,
+    "fuzz": fuzz,
+    "proto": proto,
+    "build": build,
+}
