@@ -45,8 +45,8 @@ sanity: $(READY) ## ansible-test sanity on every Python that is found
 units: $(READY) ## pytest, and the layers for managed nodes on Python 3.9
 	@$(GATE) units
 
-integration: $(READY) ## ansible-test integration
-	@$(GATE) integration
+integration: $(READY) ## ansible-test integration (TARGETS="a b" for some)
+	@TARGETS="$(TARGETS)" $(GATE) integration
 
 bench: $(READY) ## Measure speed and memory, print a table
 	@$(GATE) bench

@@ -11,6 +11,7 @@ All named checks run even when an earlier one fails, so that one run shows every
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import time
 import types
@@ -58,6 +59,9 @@ def terminated(number: int, _frame: types.FrameType | None) -> t.NoReturn:
 def main(argv: t.Sequence[str]) -> int:
     """Entry point; returns the exit status."""
     signal.signal(signal.SIGTERM, terminated)
+    if subprocess.run(["git", "rev-parse"], cwd=workspace.ROOT, capture_output=True, check=False).returncode:
+        sys.stderr.write(f"{workspace.ROOT} is no git checkout that git trusts; see what `git status` says there\n")
+        return 2
     workspace.link_collection()
     if len(argv) == 1 and argv[0] in programs.PROGRAMS:
         return programs.PROGRAMS[argv[0]]()
