@@ -1,0 +1,24 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What the manager tells about its work, for metrics and benchmarks. It knows nothing of who listens."""
+
+from __future__ import annotations
+
+
+class Observer:
+    """Takes what the manager tells and does nothing with it: derive from it and override what is of interest.
+
+    Called from the event loop; must not block and must not raise.
+    """
+
+    def operation(self, name: str, seconds: float, failed: bool) -> None:
+        """A ``PrepareResources`` or ``UnprepareResources`` of a pod has ended (dra_operations_duration_seconds)."""
+
+    def driver_call(self, driver: str, method: str, seconds: float, failed: bool) -> None:
+        """A call to a driver has ended; ``method`` is ``NodePrepareResources`` or ``NodeUnprepareResources``."""
+
+    def write(self, seconds: float, claims: int, commits: int, failed: bool) -> None:
+        """One write of the state has ended: ``claims`` were changed by it, for ``commits`` callers at once."""
+
+    def health_changed(self, driver: str, pool: str, device: str, health: str) -> None:
+        """A device's health is another one than before."""

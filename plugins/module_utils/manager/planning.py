@@ -1,0 +1,126 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""From a pod and its claims to what has to be prepared. Pure: looks at objects, touches no state, calls nobody.
+
+Kubernetes symbols: the first part of ``manager.prepareResources``, ``newClaimInfoFromClaim``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from ..checkpoint.errors import DraError
+from ..resource.allocation import (
+    PREPARE_OPERATION,
+    UNPREPARE_OPERATION,
+    allocated_drivers,
+    check_allocated,
+    is_classic,
+    skipped_operations,
+)
+from ..resource.consumers import check_reserved_for
+from ..resource.containers import referenced_pod_claims
+from ..resource.devices import AllocatedDevice, allocated_devices
+from ..resource.handles import ResourceHandle, resource_handles
+from ..resource.ownership import check_owner, claim_view
+from ..resource.pod import claim_references, pod_view
+from ..resource.view import JsonObject
+from .notes import ClaimNote
+
+
+class ClaimMissingError(DraError):
+    """A pod needs a claim that was not given. Facts: ``namespace``, ``claim``, ``pod``, ``pod_uid``."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds claims: a pod, or whatever stands for one where there is no kubelet. ``uid`` is what counts."""
+
+    uid: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} ({self.uid})"
+
+
+@dataclass(frozen=True)
+class PlannedClaim:
+    """One claim and what is to be done with it.
+
+    ``drivers`` have to be called to prepare it. ``handles`` and ``note`` hold what they need that is in no other place.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    drivers: tuple[str, ...]
+    allocated: tuple[AllocatedDevice, ...] = ()
+    handles: tuple[ResourceHandle, ...] = ()
+    note: ClaimNote = field(default_factory=ClaimNote)
+
+    @property
+    def full_name(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+def holder_of(pod: JsonObject) -> Holder:
+    """The pod as a holder; raises MalformedObject when its name or UID is missing or unsafe."""
+    identity = pod_view(pod).identity()
+    return Holder(identity.uid, identity.namespace, identity.name)
+
+
+def plan_pod(
+    pod: JsonObject, claims: t.Iterable[JsonObject], *, deterministic_names: bool = False
+) -> list[PlannedClaim]:
+    """What has to be prepared for the pod. ``claims`` are the objects it uses, as fetched, in any order.
+
+    Each claim is checked as the kubelet does: made for this pod, reserved for it, allocated. Classic claims are left
+    out unless a container uses them, as up to 1.30. Raises ClaimMissingError, ClaimNotCreated, NotOwner, NotReserved,
+    NotAllocated, MalformedObject.
+    """
+    holder = holder_of(pod)
+    by_name = {(view.namespace, view.name): claim for claim in claims for view in (claim_view(claim),)}
+    used = referenced_pod_claims(pod)
+    plans: dict[str, PlannedClaim] = {}
+    for reference in claim_references(pod, deterministic_names=deterministic_names):
+        claim = by_name.get((holder.namespace, reference.claim_name))
+        if claim is None:
+            raise ClaimMissingError(
+                f"ResourceClaim {holder.namespace}/{reference.claim_name}, which pod {holder} uses, was not found.",
+                f"Check that it exists (`kubectl get resourceclaim {reference.claim_name} -n {holder.namespace}`) and "
+                "may be read from this node.",
+                namespace=holder.namespace,
+                claim=reference.claim_name,
+                pod=holder.name,
+                pod_uid=holder.uid,
+            )
+        if reference.must_check_owner:
+            check_owner(pod, claim)
+        check_reserved_for(pod, claim)
+        if is_classic(claim) and reference.pod_claim is not None and reference.pod_claim.name not in used:
+            check_allocated(claim)
+            continue
+        plan = plan_claim(claim)
+        plans[plan.uid] = plan
+    return list(plans.values())
+
+
+def plan_claim(claim: JsonObject) -> PlannedClaim:
+    """What has to be prepared for one claim, whoever is to hold it. Raises NotAllocated, MalformedObject."""
+    identity = claim_view(claim).identity()
+    if is_classic(claim):
+        handles = resource_handles(claim)
+        drivers = tuple(dict.fromkeys(handle.driver for handle in handles))
+        note = ClaimNote(handles=handles)
+        return PlannedClaim(identity.uid, identity.namespace, identity.name, drivers, (), handles, note)
+    skipped = {driver: skipped_operations(claim, driver) for driver in allocated_drivers(claim)}
+    drivers = tuple(driver for driver, operations in skipped.items() if PREPARE_OPERATION not in operations)
+    allocated = allocated_devices(claim)
+    note = ClaimNote(
+        admin_devices=frozenset(device.key for device in allocated if device.admin_access),
+        skip_unprepare=frozenset(driver for driver in drivers if UNPREPARE_OPERATION in skipped[driver]),
+    )
+    return PlannedClaim(identity.uid, identity.namespace, identity.name, drivers, allocated, (), note)
