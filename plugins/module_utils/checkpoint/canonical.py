@@ -78,3 +78,9 @@ def split(text: str, family: str) -> t.Optional[CanonicalList]:
     if tail is None:
         return None
     return CanonicalList(spans, tail.group(1))
+
+
+def claim_end(text: str, start: int, family: str) -> t.Optional[int]:
+    """Where the canonical claim that begins at ``start`` ends; None if there is none."""
+    claim = _CLAIMS[family].match(text, start)
+    return None if claim is None else claim.end()

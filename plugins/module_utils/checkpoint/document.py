@@ -147,7 +147,7 @@ class Document:
 
     def _read_fnv(self, form: Format) -> Reading:
         document, faults = self.outer.decode(form)
-        claims = list(document["entries"] or [])
+        claims = _claims_of(self.outer, form, document, faults)
         if faults:
             return Reading(form, WRONG_TYPE, _type_message(faults), claims, type_faults=faults)
         stored = document["checksum"]
@@ -164,7 +164,12 @@ class Document:
 
     def _read_crc(self, form: Format) -> Reading:
         if self.outer_faults:
-            return Reading(form, WRONG_TYPE, _type_message(self.outer_faults), type_faults=self.outer_faults)
+            reading = Reading(form, WRONG_TYPE)
+            if not {"", "Data"} & {fault.path for fault in self.outer_faults}:
+                self._fill_from_inner(form, reading)
+            reading.type_faults = self.outer_faults
+            reading.go_message = _type_message(self.outer_faults)
+            return reading
         stored = self.checkpoint["Checksum"]
         computed = checksums.crc(self.inner.text)
         reading = Reading(form, OK, "", None, stored, computed)
@@ -182,11 +187,20 @@ class Document:
             reading.go_message = error.go_message
             return error.kind
         document, reading.type_faults = self.inner.decode(form)
-        reading.claims = list(document[form.list_key] or [])
+        reading.claims = _claims_of(self.inner, form, document, reading.type_faults)
         if reading.type_faults:
             reading.go_message = _type_message(reading.type_faults)
             return WRONG_TYPE
         return OK
+
+
+def _claims_of(
+    part: Part, form: Format, document: t.Mapping[str, t.Any], faults: t.Sequence[TypeFault]
+) -> t.Optional[t.List[Claim]]:
+    """The claims of a decoded part; None where there is no list of claims to read."""
+    if {"", form.list_key} & {fault.path for fault in faults}:
+        return None
+    return list(document[form.list_key] or [])
 
 
 def _type_message(faults: t.Sequence[TypeFault]) -> str:

@@ -93,6 +93,11 @@ def parse(text: str) -> Node:
     return _Scanner(text).document()
 
 
+def parse_at(text: str, start: int) -> Node:
+    """Read the value that begins at ``text[start]``, whatever follows it. Raises `GoSyntaxError` as `parse` does."""
+    return _Scanner(text).value_at(start)
+
+
 class _Scanner:
     """One pass over a text with an explicit stack: depth is bounded by Go's limit, not by Python's recursion."""
 
@@ -101,11 +106,17 @@ class _Scanner:
 
     def document(self) -> Node:
         text = self.text
+        root = self.value_at(_BLANKS.match(text).end())  # type: ignore[union-attr]
+        pos = _BLANKS.match(text, root.end).end()  # type: ignore[union-attr]
+        if pos != len(text):
+            raise GoSyntaxError("trailing_data", pos, f"invalid character {self._quote(pos)} after top-level value")
+        return root
+
+    def value_at(self, pos: int) -> Node:
+        text = self.text
         blanks = _BLANKS.match
-        root: t.Optional[Node] = None
         stack: t.List[Node] = []
         keys: t.List[str] = []
-        pos = blanks(text, 0).end()  # type: ignore[union-attr]
         while True:
             node, pos = self._value(pos, len(stack))
             if node.kind in ("object", "array") and node.end < 0:
@@ -118,8 +129,7 @@ class _Scanner:
                 continue
             while True:  # a value is complete: hang it in, and close what it closes
                 if not stack:
-                    root = node
-                    break
+                    return node
                 top = stack[-1]
                 if top.kind == "object":
                     top.value.append((keys.pop(), node))
@@ -139,11 +149,6 @@ class _Scanner:
                 pos += 1
                 top.end = pos
                 node = stack.pop()
-            if root is not None:
-                pos = blanks(text, pos).end()  # type: ignore[union-attr]
-                if pos != len(text):
-                    raise GoSyntaxError("trailing_data", pos, f"invalid character {self._quote(pos)} after top-level value")
-                return root
 
     def _value(self, pos: int, depth: int) -> t.Tuple[Node, int]:
         """The value that begins at ``pos``. A non-empty object or array comes back open, with ``end`` -1."""

@@ -1,0 +1,216 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be wrong with the claims of a file that parses: each claim by itself, then all of them together."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from . import gojson, startup
+from .document import Claim
+from .entries import RICHEST, Entry, EntryList
+from .faults import Fault, fault
+from .formats import CRC, FNV, FORMATS
+from .gojson import Node
+from .gotypes import GoType, Map, Pointer, Slice, Struct, fold
+
+Place = str
+
+
+def check_claims(found: EntryList, known_pods: t.Optional[t.Collection[str]] = None) -> t.List[Fault]:
+    """Every fault of the claims of one part, in file order. ``known_pods`` are the UIDs of the pods that exist."""
+    list_key = RICHEST[found.family].list_key
+    faults: t.List[Fault] = []
+    for index, entry in enumerate(found.entries):
+        place = f"{list_key}[{index}]"
+        faults += _identity(place, entry)
+        faults += _pods(place, entry, known_pods)
+        faults += _crc_drivers(place, entry) if found.family == CRC else _fnv_devices(place, entry)
+        if found.part.plain is None:
+            faults += spelling(place, entry)
+    return faults + _without_handles(list_key, found) + _together(list_key, found)
+
+
+def _without_handles(list_key: str, found: EntryList) -> t.List[Fault]:
+    """One word for all claims of a file of 1.27: its kubelet knows no handles, so each of them is like this."""
+    if found.family != FNV:
+        return []
+    bare = [entry.uid for entry in found.entries if not entry.fields.get("ResourceHandles")]
+    if not bare:
+        return []
+    text = f"{len(bare)} of {len(found.entries)} claims have no resource handles, as in files of 1.27."
+    return [fault("no_resource_handles", list_key, text, {"claims": len(bare)})]
+
+
+def _identity(place: Place, entry: Entry) -> t.List[Fault]:
+    fields = entry.fields
+    faults = []
+    if not fields["ClaimUID"]:
+        faults.append(fault("no_claim_uid", f"{place}.ClaimUID", f"Claim {entry.label} has no UID."))
+    if not (fields["ClaimName"] and fields["Namespace"]):
+        missing = "name" if not fields["ClaimName"] else "namespace"
+        faults.append(fault("no_claim_name", place, f"Claim {entry.label} has no {missing}."))
+    return faults
+
+
+def _pods(place: Place, entry: Entry, known_pods: t.Optional[t.Collection[str]]) -> t.List[Fault]:
+    pods = entry.fields["PodUIDs"]
+    place = f"{place}.PodUIDs"
+    if pods is None:
+        return [fault("pods_null", place, f"The pods of claim {entry.label} are null instead of an empty set.")]
+    faults = []
+    if not pods:
+        faults.append(fault("no_pods", place, f"No pod holds claim {entry.label}."))
+    if "" in pods:
+        faults.append(fault("empty_pod_uid", place, f"Claim {entry.label} is held by a pod without a UID."))
+    if known_pods is not None:
+        for uid in sorted(set(pods) - set(known_pods) - {""}):
+            text = f"Claim {entry.label} is held by pod {uid}, which does not exist."
+            faults.append(fault("unknown_pod", place, text, {"pod_uid": uid, "claim_uid": entry.uid}))
+    return faults
+
+
+def repeats(items: t.Optional[t.Sequence[t.Any]]) -> t.List[int]:
+    """The places of a list's items that stand in it before already, to the last detail."""
+    if not items or len(items) < 2:
+        return []
+    seen: t.Set[str] = set()
+    places = []
+    for index, item in enumerate(items):
+        key = json.dumps(item, sort_keys=True)
+        if key in seen:
+            places.append(index)
+        seen.add(key)
+    return places
+
+
+def _crc_drivers(place: Place, entry: Entry) -> t.List[Fault]:
+    faults = []
+    for driver, state in (entry.fields["DriverState"] or {}).items():
+        devices = state["Devices"]
+        at = f"{place}.DriverState[{driver}]"
+        if not driver:
+            faults.append(fault("no_driver_name", at, f"Claim {entry.label} has a driver without a name."))
+        elif devices is None:
+            faults.append(fault("devices_pending", at, f"Driver {driver} had not answered yet for claim {entry.label}."))
+        count = len(repeats(devices))
+        if count:
+            text = f"Claim {entry.label} lists {count} of {len(devices)} devices of driver {driver} again."
+            faults.append(fault("doubled_devices", f"{at}.Devices", text, {"driver": driver, "repeats": count}))
+    return faults
+
+
+def _fnv_devices(place: Place, entry: Entry) -> t.List[Fault]:
+    fields = entry.fields
+    faults = []
+    for driver, devices in (fields["CDIDevices"] or {}).items():
+        at = f"{place}.CDIDevices[{driver}]"
+        count = len(repeats(devices))
+        if count:
+            text = f"Claim {entry.label} lists {count} of {len(devices)} CDI devices of driver {driver} again."
+            faults.append(fault("doubled_devices", at, text, {"driver": driver, "repeats": count}))
+        problem = startup.annotation_problem(fields)
+        if problem:
+            text = f"The CDI devices of claim {entry.label} cannot be annotated: {problem}."
+            faults.append(fault("cdi_annotation_too_long", at, text, {"driver": driver}))
+        faults += _cdi_names(at, entry, driver, devices or ())
+    return faults
+
+
+def _cdi_names(at: Place, entry: Entry, driver: str, devices: t.Iterable[str]) -> t.Iterator[Fault]:
+    for device in dict.fromkeys(devices):
+        outcome, why = startup.cdi_problem(device)
+        if outcome != startup.STARTS:
+            code = "cdi_class_too_short" if outcome == startup.PANICS else "cdi_name_refused"
+            text = f"CDI device '{device}' of claim {entry.label} is refused: {why}."
+            yield fault(code, at, text, {"driver": driver, "device": device})
+
+
+def _together(list_key: str, found: EntryList) -> t.List[Fault]:
+    """Claims that get in each other's way. The last of equal keys is the one that a kubelet keeps."""
+    faults: t.List[Fault] = []
+    by_key: t.Dict[t.Tuple[str, ...], int] = {}
+    by_name: t.Dict[str, int] = {}
+    by_uid: t.Dict[str, int] = {}
+    for index in range(len(found.entries) - 1, -1, -1):
+        entry = found.entries[index]
+        place = f"{list_key}[{index}]"
+        last = by_name.setdefault(entry.name, index)
+        if last != index:
+            faults.append(_repeated(place, list_key, entry, found.entries[last], last))
+            continue
+        glued = by_key.setdefault(startup.cache_key(found.family, entry.fields), index)
+        if glued != index:
+            other = found.entries[glued]
+            text = f"Kubelets up to 1.30 cannot tell claim {entry.label} from {other.label}."
+            faults.append(fault("colliding_claim_key", place, text, {"claim_uid": entry.uid, "other_uid": other.uid}))
+        twin = by_uid.setdefault(entry.uid, index) if entry.uid else index
+        if twin != index:
+            text = f"Claims {entry.name} and {found.entries[twin].name} have the same UID {entry.uid}."
+            faults.append(fault("duplicate_claim_uid", place, text, {"claim_uid": entry.uid}))
+    return faults[::-1]
+
+
+def _repeated(place: Place, list_key: str, entry: Entry, keeper: Entry, last: int) -> Fault:
+    facts = {"claim_uid": entry.uid, "kept_uid": keeper.uid, "kept": f"{list_key}[{last}]"}
+    if entry.fields == keeper.fields:
+        text = f"Claim {entry.label} is listed again at {list_key}[{last}]."
+        return fault("duplicate_claim", place, text, facts)
+    text = f"Claim {entry.label} is listed again at {list_key}[{last}] with other content (UID {keeper.uid})."
+    return fault("conflicting_claim", place, text, facts)
+
+
+_KNOWN: t.Mapping[str, t.FrozenSet[str]] = {
+    FNV: frozenset(fold(name) for form in FORMATS if form.family == CRC for name in form.claim.names),
+    CRC: frozenset(fold(name) for form in FORMATS if form.family == FNV for name in form.claim.names),
+}
+
+
+def spelling(place: Place, entry: Entry) -> t.List[Fault]:
+    """Keys of one claim that are repeated, oddly spelt, or unknown."""
+    faults: t.List[Fault] = []
+    _walk(gojson.parse(entry.text), RICHEST[entry.family].claim, place, _KNOWN[entry.family], faults)
+    return faults
+
+
+def _walk(node: Node, kind: GoType, place: Place, foreign: t.FrozenSet[str], faults: t.List[Fault]) -> None:
+    if isinstance(kind, Pointer):
+        _walk(node, kind.item, place, foreign, faults)
+    elif isinstance(kind, Slice) and node.kind == "array":
+        for index, item in enumerate(node.value):
+            _walk(item, kind.item, f"{place}[{index}]", foreign, faults)
+    elif isinstance(kind, Map) and node.kind == "object":
+        for key, item in node.value:
+            _walk(item, kind.item, f"{place}[{key}]", foreign, faults)
+    elif isinstance(kind, Struct) and kind.fields and node.kind == "object":
+        faults += key_faults(node, kind, place, foreign)
+        for key, item in node.value:
+            field = kind.field_for(key)
+            if field is not None:
+                _walk(item, field.type, f"{place}.{field.name}", foreign, faults)
+
+
+def key_faults(node: Node, struct: Struct, place: Place, foreign: t.Container[str] = ()) -> t.List[Fault]:
+    """Keys of one object that are repeated, spelt otherwise than the kubelet spells them, or unknown to it."""
+    faults = []
+    seen: t.Set[str] = set()
+    for key, _ in node.members():
+        field = struct.field_for(key)
+        at = f"{place}.{key}" if place else key
+        if field is None:
+            code = "foreign_field" if fold(key) in foreign else "unknown_field"
+            what = "belongs to files of another release" if code == "foreign_field" else "is unknown to every release"
+            faults.append(fault(code, at, f"Field '{key}' {what}."))
+            continue
+        if field.name in seen:
+            faults.append(fault("duplicate_key", at, f"Field '{field.name}' is given more than once."))
+        seen.add(field.name)
+        if key != field.name:
+            faults.append(fault("key_spelling", at, f"Field '{field.name}' is spelt '{key}'."))
+    return faults
+
+
+def claim_fields(entry: Entry) -> Claim:
+    """A claim's fields for people and programs: as decoded, without what is empty by nature."""
+    return {key: value for key, value in entry.fields.items() if not (key == "ResourceHandles" and value is None)}

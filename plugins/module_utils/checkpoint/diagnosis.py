@@ -1,0 +1,222 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""One look at a state file: what it is, who can read it, every fault, and what can be saved."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import claim_checks, file_checks, salvage, startup
+from .document import Document, Reading
+from .entries import RICHEST, Entry, EntryList
+from .faults import Fault, fault, releases_text
+from .formats import CRC, CRC_1_31, CRC_1_35, FNV, FNV_1_27, FNV_1_28, FNV_1_30, FORMATS, RELEASES, Format
+from .gojson import encode_text
+from .gotypes import fold
+
+
+SOUND = "sound"
+FAULTY = "faulty"
+REFUSED = "refused"
+
+
+@dataclasses.dataclass
+class Diagnosis:
+    """What a look at one file found.
+
+    ``document`` is the file as it is, None for a file that is not there. ``base`` is what can be edited in place: the
+    document itself, or the sound part of a file that has something before or behind it; None where nothing parses.
+    ``family`` and ``format`` are None where the bytes do not tell. ``found`` holds the claims of ``base``; where there
+    are none to edit, ``saved`` holds those that a search for whole claims brought up. ``faults`` come in a fixed
+    order: the file, its members, its claims.
+    """
+
+    document: t.Optional[Document]
+    release: t.Optional[str] = None
+    base: t.Optional[Document] = None
+    family: t.Optional[str] = None
+    format: t.Optional[Format] = None
+    found: t.Optional[EntryList] = None
+    saved: t.Optional[salvage.Salvage] = None
+    faults: t.List[Fault] = dataclasses.field(default_factory=list)
+
+    @property
+    def verdicts(self) -> t.Dict[str, str]:
+        """Release to what its kubelet says; a missing file is read as an empty one."""
+        if self.document is None:
+            return {release: "ok:0" for release in RELEASES}
+        return self.document.verdicts()
+
+    def starts(self) -> t.Dict[str, startup.Start]:
+        """Release to how its kubelet comes up with this file."""
+        if self.document is None:
+            return {release: startup.Start(startup.STARTS, 0) for release in RELEASES}
+        by_format = {form: startup.start_with(self.document.read_as(form)) for form in FORMATS}
+        return {release: start for form, start in by_format.items() for release in form.releases}
+
+    @property
+    def releases(self) -> t.Tuple[str, ...]:
+        """The releases that matter: the one asked for, else those that write this format, else all."""
+        if self.release is not None:
+            return (self.release,)
+        return self.format.releases if self.format is not None else RELEASES
+
+    @property
+    def status(self) -> str:
+        """``refused`` if a kubelet that matters does not start with this file, ``faulty`` if it starts but the file
+        has faults worth mending, else ``sound``."""
+        starts = self.starts()
+        if any(starts[release].outcome != startup.STARTS for release in self.releases):
+            return REFUSED
+        return FAULTY if any(item.severity != "info" for item in self.faults) else SOUND
+
+    def reading(self) -> t.Optional[Reading]:
+        """How a kubelet of the file's own format reads it."""
+        if self.document is None or self.format is None:
+            return None
+        return self.document.read_as(self.format)
+
+    @property
+    def entries(self) -> t.List[Entry]:
+        """The claims that the file holds, or that can be saved from it."""
+        if self.found is not None:
+            return self.found.entries
+        return [item.entry for item in self.saved.saved] if self.saved is not None else []
+
+
+def diagnose(
+    data: t.Optional[bytes],
+    *,
+    release: t.Optional[str] = None,
+    known_pods: t.Optional[t.Collection[str]] = None,
+) -> Diagnosis:
+    """Look at the bytes of a ``dra_manager_state``, or at None for a file that is not there.
+
+    ``release`` (``1.31``, one of `RELEASES`) is the kubelet that the node runs: what only other releases mind is then
+    no fault. ``known_pods`` are the UIDs of the pods that exist, None if nobody knows. Never raises for what the bytes
+    hold.
+    """
+    if data is None:
+        missing = fault("missing_file", "", "There is no state file.")
+        return Diagnosis(None, release, faults=[missing])
+    document = Document(data)
+    diagnosis = Diagnosis(document, release)
+    diagnosis.faults = file_checks.check_bytes(document)
+    diagnosis.base = document if document.error is None else _sound_part(document)
+    if diagnosis.base is None:
+        diagnosis.saved = salvage.search(file_checks.utf16_text(data) or document.text)
+        diagnosis.family = diagnosis.saved.family if diagnosis.saved.saved else salvage.family_hint(document.text)
+    else:
+        _diagnose_document(diagnosis, diagnosis.base, known_pods)
+    if release is not None:
+        diagnosis.faults = _for_release(diagnosis, release)
+    return diagnosis
+
+
+def _sound_part(document: Document) -> t.Optional[Document]:
+    """The document inside a file that has a byte order mark before it or something else behind it."""
+    data = document.data
+    if data.startswith(file_checks.BYTE_ORDER_MARK):
+        inner = Document(data[len(file_checks.BYTE_ORDER_MARK) :])
+        return inner if inner.error is None else None
+    if document.error is not None and document.error.kind == "trailing_data":
+        return Document(encode_text(document.text[: document.error.offset]))
+    return None
+
+
+def _diagnose_document(
+    diagnosis: Diagnosis, document: Document, known_pods: t.Optional[t.Collection[str]]
+) -> None:
+    faults = diagnosis.faults
+    family = diagnosis.family = family_of(document)
+    if family is None:
+        faults.append(fault("unknown_format", "", "The file is JSON, but none of its members belongs to a state file."))
+        diagnosis.saved = salvage.search(document.text)
+        return
+    faults += file_checks.check_members(document, family)
+    if family == CRC:
+        faults += file_checks.check_inner_text(document)
+    faults += file_checks.check_types(document, family)
+    faults += file_checks.check_checksum(document, family)
+    found = EntryList(document, family)
+    diagnosis.format = format_of(document, family, found)
+    if found.part.root is None or _list_lost(document, found):
+        diagnosis.saved = salvage.search(document.text)
+    else:
+        diagnosis.found = found
+        faults += claim_checks.check_claims(found, known_pods)
+
+
+def _list_lost(document: Document, found: EntryList) -> bool:
+    """Whether the list of claims is not where a kubelet looks for it: of another type, or under another name."""
+    list_key = RICHEST[found.family].list_key
+    faults = list(found.faults) + (document.outer_faults if found.family == CRC else [])
+    if {"", "Data", list_key} & {item.path for item in faults}:
+        return True
+    keys = {fold(key) for key, _ in found.part.root.members()} if found.part.root is not None else set()
+    return found.family == CRC and "entries" in keys and fold(list_key) not in keys
+
+
+def family_of(document: Document) -> t.Optional[str]:
+    """Which family a JSON document belongs to; a file for both families counts as ``crc``, the newer one."""
+    root = document.outer.root
+    if root is None:
+        return None
+    if root.kind != "object":
+        return CRC if root.kind == "null" else None
+    keys = {fold(key) for key, _ in root.members()}
+    if "data" in keys:
+        return CRC
+    if keys & {"entries", "version"} or document.read_as(FNV_1_27).ok:
+        return FNV
+    if document.read_as(CRC_1_31).ok or not keys or "checksum" in keys:
+        return CRC
+    return None
+
+
+def format_of(document: Document, family: str, found: EntryList) -> Format:
+    """The format of a file: the one whose checksum fits, and among those the oldest that holds all its fields."""
+    candidates = [form for form in FORMATS if form.family == family]
+    fitting = [form for form in candidates if document.read_as(form).ok and not document.read_as(form).fallback]
+    needed = _needed_format(family, found)
+    later = [form for form in fitting if FORMATS.index(form) >= FORMATS.index(needed)]
+    return (later or fitting or [needed])[0]
+
+
+def _needed_format(family: str, found: EntryList) -> Format:
+    if family == CRC:
+        return CRC_1_35 if '"ShareID"' in found.part.text else CRC_1_31
+    handles = [handle for entry in found.entries for handle in entry.fields.get("ResourceHandles") or ()]
+    if any(handle.get("structuredData") is not None for handle in handles):
+        return FNV_1_30
+    return FNV_1_28 if any("ResourceHandles" in entry.text for entry in found.entries) else FNV_1_27
+
+
+def _for_release(diagnosis: Diagnosis, release: str) -> t.List[Fault]:
+    """The faults as the node's own kubelet minds them, and one more if the file was made for another release."""
+    faults = [item for item in diagnosis.faults if _concerns(item, release)]
+    verdicts = diagnosis.verdicts
+    good = [name for name, verdict in verdicts.items() if verdict.startswith("ok:")]
+    if release in verdicts and release not in good and good:
+        text = f"The file is for Kubernetes {releases_text(good)}; the kubelet of {release} does not read it."
+        effects = {release: f"does not start ({verdicts[release]})"}
+        faults.insert(0, fault("other_release", "", text, {"written_for": good, "release": release}, effects=effects))
+    return faults
+
+
+def _concerns(item: Fault, release: str) -> bool:
+    """Whether a fault matters to a release: one that only other releases mind does not."""
+    if item.severity == "info" or "all releases" in item.effects:
+        return True
+    return any(release in expand(releases) for releases in item.effects)
+
+
+def expand(text: str) -> t.Set[str]:
+    """The releases of a text such as ``1.27-1.30``, ``1.31 and later`` or ``1.28, 1.30``."""
+    chosen: t.Set[str] = set()
+    for part in text.split(", "):
+        first, _, last = part.replace(" and later", f"-{RELEASES[-1]}").partition("-")
+        chosen.update(RELEASES[RELEASES.index(first) : RELEASES.index(last or first) + 1])
+    return chosen
+

@@ -1,0 +1,212 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be wrong with a file as a whole: its bytes, its outermost members, its checksum."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from . import gojson, salvage
+from .claim_checks import key_faults
+from .document import MISMATCH, Document, Part
+from .entries import RICHEST
+from .faults import Fault, fault, releases_text
+from .formats import CRC, CRC_DOCUMENT, DATA_API_VERSION, DATA_KIND, FNV, FORMATS, Format
+from .gojson import GoSyntaxError
+from .gotypes import TypeFault, fold
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLANK = b" \t\n\r"
+_EXCERPT = 24
+_IDENTITY = re.compile(r"(?:ClaimInfoStateList|entries)\[[0-9]+\](?:\.(?:ClaimUID|ClaimName|Namespace))?")
+"""The paths of what makes a claim a claim: with one of these of the wrong type nobody can say which claim it is."""
+
+
+def check_bytes(document: Document) -> t.List[Fault]:
+    """Why a file is no JSON document; nothing when it is one."""
+    data = document.data
+    error = document.error
+    if error is None:
+        return _invalid_utf8(document)
+    if not data:
+        return [fault("empty_file", "", "The file is empty.")]
+    if not data.strip(_BLANK):
+        return [fault("blank_file", "", f"The file holds {len(data)} blanks and nothing else.")]
+    if not data.strip(b"\0"):
+        return [fault("zero_filled", "", f"The file holds {len(data)} zero bytes and nothing else.")]
+    if utf16_text(data) is not None:
+        return [fault("utf16", "byte 0", "The file is UTF-16 text; kubelets read UTF-8 only.")]
+    if data.startswith(BYTE_ORDER_MARK):
+        return [fault("byte_order_mark", "byte 0", "The file begins with a byte order mark.")]
+    return [_syntax_fault(document, error), *_zero_bytes(data, error), *_invalid_utf8(document)]
+
+
+def utf16_text(data: bytes) -> t.Optional[str]:
+    """The text of a file that some editor saved as UTF-16, else None."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    if len(data) > 8 and data[1:8:2] == b"\0\0\0\0" and data[0] != 0:
+        return data.decode("utf-16-le", "replace")
+    return None
+
+
+def _syntax_fault(document: Document, error: GoSyntaxError) -> Fault:
+    place = f"byte {len(gojson.encode_text(document.text[: error.offset]))}"
+    facts = {"go_message": error.go_message, "line": document.text.count("\n", 0, error.offset) + 1}
+    if error.cut:
+        return fault("truncated", place, f"The file ends in the middle of the document ({error.go_message}).", facts)
+    if error.kind == "trailing_data":
+        rest = document.text[error.offset :]
+        found = salvage.search(rest)
+        what = _describe_rest(rest)
+        facts["claims_in_rest"] = len(found.saved)
+        text = f"{what} after the end of the document ({error.go_message})."
+        loses = f"{len(found.saved)} claims that stand after the document" if found.saved else ""
+        return fault("trailing_data", place, text, facts, loses=loses)
+    if error.go_message == "exceeded max depth":
+        text = f"The document nests deeper than {gojson.MAX_DEPTH} levels."
+        return fault("too_deep", place, text, facts)
+    excerpt = document.text[error.offset : error.offset + _EXCERPT]
+    text = f"The file is not JSON: {error.go_message}, at {gojson.quote(excerpt)}."
+    return fault("not_json", place, text, facts)
+
+
+def _describe_rest(rest: str) -> str:
+    if not rest.strip("\0"):
+        return f"{len(rest)} zero bytes stand"
+    try:
+        gojson.parse(rest)
+        return "A second document stands"
+    except GoSyntaxError:
+        return f"{len(rest)} characters stand"
+
+
+def _zero_bytes(data: bytes, error: GoSyntaxError) -> t.List[Fault]:
+    """Zeros inside the document: a block that never reached the disk before the power went."""
+    if error.kind != "syntax" or b"\0" not in data:
+        return []
+    start = data.index(b"\0")
+    end = start + len(data) - start - len(data[start:].lstrip(b"\0"))
+    text = f"{end - start} zero bytes stand in the document, as after a power loss."
+    return [fault("zero_bytes", f"byte {start}", text, {"zeros": end - start})]
+
+
+def _invalid_utf8(document: Document) -> t.List[Fault]:
+    if document.text.isascii():
+        return []
+    count = sum(1 for char in document.text if "\udc80" <= char <= "\udcff")
+    if not count:
+        return []
+    return [fault("invalid_utf8", "", f"{count} bytes are not UTF-8.", {"bytes": count})]
+
+
+def check_members(document: Document, family: str) -> t.List[Fault]:
+    """Oddities of the outermost members: of the file, and for the ``crc`` family of the text inside ``Data``."""
+    root = document.outer.root
+    if root is None or document.outer.plain is not None:
+        return []
+    both = CRC_DOCUMENT.names + RICHEST[FNV].document.names
+    faults = [
+        item for item in key_faults(root, CRC_DOCUMENT if family == CRC else RICHEST[FNV].document, "")
+        if not (item.code == "unknown_field" and fold(item.place) in {fold(name) for name in both})
+    ]
+    if family == FNV:
+        return faults + _unknown_version(document)
+    inner = document.inner
+    if inner.root is not None and inner.plain is None:
+        faults += [item for item in key_faults(inner.root, RICHEST[CRC].document, "Data") if item.place != "Data.Entries"]
+        faults += _inner_members(inner)
+    return faults
+
+
+def _unknown_version(document: Document) -> t.List[Fault]:
+    decoded, _ = document.outer.decode(RICHEST[FNV])
+    version = decoded["version"]
+    if version == "v1":
+        return []
+    text = f"The file says version '{version}', kubelets write 'v1'."
+    return [fault("unknown_version", "version", text, {"found": version, "expected": "v1"})]
+
+
+def _inner_members(inner: Part) -> t.List[Fault]:
+    faults = []
+    decoded, _ = inner.decode(RICHEST[CRC])
+    for key, expected in (("kind", DATA_KIND), ("apiVersion", DATA_API_VERSION)):
+        found = decoded[key]
+        if found != expected:
+            text = f"The data says {key} '{found}', kubelets write '{expected}'."
+            faults.append(fault("unknown_version", f"Data.{key}", text, {"found": found, "expected": expected}))
+    assert inner.root is not None
+    keys = {fold(key) for key, _ in inner.root.members()}
+    if "entries" in keys and fold("ClaimInfoStateList") not in keys:
+        node = [node for key, node in inner.root.members() if fold(key) == "entries"][-1]
+        count = len(node.value) if node.kind == "array" else 0
+        text = f"The list of {count} claims has the name 'Entries', which only a pre-release read."
+        faults.append(fault("prerelease_list_key", "Data.Entries", text, {"claims": count}))
+    return faults
+
+
+def check_inner_text(document: Document) -> t.List[Fault]:
+    """Why the text inside ``Data`` is no JSON document, for a file whose outside is one."""
+    error = document.inner.error
+    if error is None:
+        return []
+    facts = {"go_message": error.go_message}
+    place = f"Data, character {error.offset}"
+    if not document.inner.text.strip():
+        return [fault("empty_file", "Data", "The data text is empty.", facts)]
+    if error.cut:
+        return [fault("truncated", place, f"The data text ends in the middle ({error.go_message}).", facts)]
+    if error.kind == "trailing_data":
+        what = _describe_rest(document.inner.text[error.offset :])
+        return [fault("trailing_data", place, f"{what} after the end of the data ({error.go_message}).", facts)]
+    return [fault("not_json", place, f"The data text is not JSON: {error.go_message}.", facts)]
+
+
+def check_types(document: Document, family: str) -> t.List[Fault]:
+    """Values of the wrong JSON type, each with the releases that refuse the file for it."""
+    seen: t.Dict[TypeFault, t.List[str]] = {}
+    for form in FORMATS:
+        if form.family == family:
+            for item in _type_faults(document, form):
+                seen.setdefault(item, []).extend(form.releases)
+    prefix = "Data" if family == CRC and not document.outer_faults else ""
+    return [_type_fault(item, releases, prefix) for item, releases in seen.items()]
+
+
+def _type_faults(document: Document, form: Format) -> t.List[TypeFault]:
+    if form.family == FNV:
+        return document.outer.decode(form)[1] if document.outer.root is not None else []
+    if document.outer_faults:
+        return document.outer_faults
+    return document.inner.decode(form)[1] if document.inner.root is not None else []
+
+
+def _type_fault(item: TypeFault, releases: t.Sequence[str], prefix: str) -> Fault:
+    place = ".".join(part for part in (prefix, item.path) if part) or "document"
+    article = "an" if item.found[0] in "aeiou" else "a"
+    text = f"{place} is {article} {item.found} where a {item.expected} belongs."
+    whole = item.path in ("", "Data", "ClaimInfoStateList", "entries")
+    return fault(
+        "impossible_claim" if _IDENTITY.fullmatch(item.path) else "wrong_type",
+        place,
+        text,
+        {"expected": item.expected, "found": item.found},
+        effects={releases_text(releases): "does not start"},
+        repair="rebuild" if whole else None,
+        loses="every claim that is not complete in the file" if whole else None,
+    )
+
+
+def check_checksum(document: Document, family: str) -> t.List[Fault]:
+    """A checksum that no release of the file's family computes."""
+    readings = [document.read_as(form) for form in FORMATS if form.family == family]
+    if not readings or any(reading.error_class != MISMATCH for reading in readings):
+        return []
+    reading = readings[-1]
+    names = ", ".join(f"{item.computed} ({releases_text(item.format.releases)})" for item in readings)
+    expected = str(reading.computed) if family == CRC else names
+    text = f"The checksum is {reading.stored}, the data gives {expected}."
+    facts = {"stored": reading.stored, "computed": {item.format.name: item.computed for item in readings}}
+    return [fault("checksum_mismatch", "Checksum" if family == CRC else "checksum", text, facts)]

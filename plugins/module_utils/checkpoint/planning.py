@@ -1,0 +1,208 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""From a diagnosis to the bytes that shall be on disk: repair and conversion, planned in full before anything moves."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import conversion, mending, startup, universal
+from .diagnosis import REFUSED, Diagnosis, diagnose
+from .document import Document
+from .draft import Draft, Step
+from .entries import Entry
+from .errors import DraError
+from .faults import releases_text
+from .formats import CRC, FNV, FNV_1_27, NEWEST, RELEASES, UNIVERSAL, Format, format_for, release_of
+from .selection import Selection
+
+_PASSES = 3
+"""Mending for a release, converting to it, and mending what only that release minds."""
+
+
+@dataclasses.dataclass
+class Plan:
+    """What will be on disk. ``after`` equals ``before`` when there is nothing to do; None stands for no file."""
+
+    before: t.Optional[bytes]
+    after: t.Optional[bytes]
+    target: str
+    steps: t.List[Step]
+    entries: t.List[Entry]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything would be written."""
+        return self.before != self.after
+
+    @property
+    def lost(self) -> t.List[Step]:
+        """The steps that lose something."""
+        return [step for step in self.steps if step.loses]
+
+
+def known_release(version: t.Optional[str]) -> t.Optional[str]:
+    """The release whose rules apply to a kubelet: its own, or the newest one known for what is newer still."""
+    if version is None:
+        return None
+    release = release_of(version)
+    format_for(release)  # raises for releases that keep no state file
+    return release if release in RELEASES else RELEASES[-1]
+
+
+def plan_repair(
+    data: t.Optional[bytes],
+    *,
+    target: t.Optional[str] = None,
+    known_pods: t.Optional[t.Collection[str]] = None,
+    selection: t.Optional[Selection] = None,
+) -> Plan:
+    """Mend what a diagnosis proposes, for the release or format ``target`` (by default the file's own).
+
+    Raises `DraError` when the result would not be read by the kubelets it is for.
+    """
+    selection = selection or Selection()
+    if target == UNIVERSAL:
+        return _plan_universal(data, known_pods, selection)
+    form = format_for(target) if target else None
+    release = _release_for(target, form)
+    diagnosis = diagnose(data, release=release, known_pods=known_pods)
+    if data is None and not selection:
+        return Plan(None, None, str(form or ""), [], [])
+    proposed = [item for item in diagnosis.faults if item.repair]
+    if not proposed and not selection:
+        return Plan(data, data, _target_name(form, diagnosis), [], diagnosis.entries)
+    draft = mending.mend(diagnosis, (form or NEWEST).family)
+    selection.apply(draft)
+    return _settle(data, draft, diagnosis, form, release)
+
+
+def _release_for(target: t.Optional[str], form: t.Optional[Format]) -> t.Optional[str]:
+    """The release to judge a file by: the one named, or the newest that writes the format that was named."""
+    if target is None or form is None:
+        return None
+    return form.releases[-1] if target.strip() == form.name else known_release(target)
+
+
+def _target_name(form: t.Optional[Format], diagnosis: Diagnosis) -> str:
+    chosen = form or diagnosis.format
+    return chosen.name if chosen is not None else ""
+
+
+def _settle(
+    data: t.Optional[bytes], draft: Draft, diagnosis: Diagnosis, form: t.Optional[Format], release: t.Optional[str]
+) -> Plan:
+    """Render a mended draft; mend again what only shows in the new form, until nothing is left to mend."""
+    after = _render(draft, diagnosis, form)
+    for _ in range(_PASSES):
+        again = diagnose(after, release=release)
+        if not any(item.repair for item in again.faults):
+            break
+        mended = mending.mend(again, draft.family)
+        draft = dataclasses.replace(mended, steps=draft.steps + mended.steps)
+        after = _render(draft, again, form)
+    expected = form or diagnose(after).format
+    _verify(after, draft.entries, expected)
+    return Plan(data, after, expected.name if expected else UNIVERSAL, draft.steps, draft.entries)
+
+
+def _render(draft: Draft, diagnosis: Diagnosis, form: t.Optional[Format]) -> bytes:
+    if form is not None:
+        draft_for = conversion.convert(draft, form)
+        draft.entries, draft.family, draft.source = draft_for.entries, draft_for.family, draft_for.source
+        return draft_for.render(form)
+    if not draft.entries and draft.source is None and diagnosis.family is None:
+        return universal.render([])  # nobody can tell which kubelet will read it
+    if draft.family == CRC:
+        chosen = diagnosis.format if diagnosis.format is not None and diagnosis.format.family == CRC else NEWEST
+        return draft.render(chosen)
+    reading = diagnosis.reading()
+    chosen = reading.format if reading is not None and reading.ok and reading.format.family == FNV else FNV_1_27
+    return draft.render(chosen)
+
+
+def plan_convert(
+    data: t.Optional[bytes],
+    target: str,
+    *,
+    selection: t.Optional[Selection] = None,
+) -> Plan:
+    """Carry a sound file to the release or format ``target``, or make it ``universal``.
+
+    Raises `DraError` when no release reads the file as it is, and when the target's kubelets would not start with the
+    result.
+    """
+    selection = selection or Selection()
+    if data is None:
+        return Plan(None, None, target, [], [])
+    readable = [release for release, verdict in Document(data).verdicts().items() if verdict.startswith("ok:")]
+    if not readable:
+        first = diagnose(data).faults[0]
+        raise DraError(
+            f"The file cannot be converted: no release reads it ({first.text})",
+            "Repair it first: state=repaired with the same target_version does both.",
+            code=first.code,
+        )
+    if target.strip() == UNIVERSAL:
+        return _plan_universal(data, None, selection)
+    form = format_for(target)
+    diagnosis = diagnose(data)
+    draft = Draft(diagnosis.family or form.family, list(diagnosis.entries), diagnosis.found, diagnosis.base)
+    selection.apply(draft)
+    if not selection and diagnosis.format is form and document_fits(diagnosis, form):
+        return Plan(data, data, form.name, [], draft.entries)
+    converted = conversion.convert(draft, form)
+    if not converted.steps and diagnosis.format is not form:
+        converted.did("convert", "", f"The file is written for Kubernetes {releases_text(form.releases)}.")
+    after = converted.render(form)
+    _verify(after, converted.entries, form)
+    return Plan(data, after, form.name, converted.steps, converted.entries)
+
+
+def document_fits(diagnosis: Diagnosis, form: Format) -> bool:
+    """Whether a file is of a format already, down to the checksum that its own kubelets compute."""
+    reading = diagnosis.document.read_as(form) if diagnosis.document is not None else None
+    return reading is not None and reading.ok and not reading.fallback
+
+
+def _plan_universal(
+    data: t.Optional[bytes], known_pods: t.Optional[t.Collection[str]], selection: Selection
+) -> Plan:
+    diagnosis = diagnose(data, known_pods=known_pods)
+    proposed = [item for item in diagnosis.faults if item.repair]
+    served = {(start.outcome, start.claims) for start in diagnosis.starts().values()}
+    if served == {(startup.STARTS, len(diagnosis.entries))} and not proposed and not selection:
+        return Plan(data, data, UNIVERSAL, [], diagnosis.entries)
+    draft = mending.mend(diagnosis, CRC)
+    selection.apply(draft)
+    after = universal.render(draft.entries)
+    outcome = diagnose(after)
+    bad = [release for release, start in outcome.starts().items() if start.outcome != startup.STARTS]
+    if bad:
+        raise DraError(
+            f"No file serves all releases: with these claims kubelets of {releases_text(bad)} do not start.",
+            "Convert to one release instead, or repair for the oldest release first.",
+            releases=bad,
+        )
+    draft.did("convert", "", "The file is written so that every release from 1.27 on reads it.")
+    return Plan(data, after, UNIVERSAL, draft.steps, draft.entries)
+
+
+def _verify(after: bytes, entries: t.Sequence[Entry], form: t.Optional[Format]) -> None:
+    """Refuse a result that the kubelets it is for would refuse, or that lost a claim on the way."""
+    outcome = diagnose(after, release=form.releases[-1] if form is not None else None)
+    start = outcome.starts()[form.releases[-1] if form is not None else RELEASES[-1]]
+    if outcome.status == REFUSED or start.outcome != startup.STARTS:
+        reason = next((item.text for item in outcome.faults if item.severity == "error"), outcome.status)
+        releases = releases_text(form.releases) if form is not None else "any release"
+        raise DraError(
+            f"The result would not serve kubelets of {releases}: {reason}",
+            "Repair for that release (state=repaired, target_version), which leaves out what it refuses.",
+            target=form.name if form is not None else UNIVERSAL,
+        )
+    if len(outcome.entries) != len(entries):
+        raise DraError(
+            f"The result would hold {len(outcome.entries)} claims where {len(entries)} were planned.",
+            "Please report this with the file; it was not changed.",
+        )
