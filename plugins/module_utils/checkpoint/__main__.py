@@ -1,0 +1,128 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The state file tool for a node's console, without Ansible and without any library.
+
+Exit status: 0 the file is sound (or the change is made, or nothing was to be done), 1 faults were found, 2 the file
+could not be looked at or was not changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import typing as t
+
+from . import console, statefile
+from .diagnosis import SOUND
+from .errors import DraError
+from .selection import Selection, Selector
+
+EXIT_SOUND, EXIT_FAULTS, EXIT_FAILED = 0, 1, 2
+_STATES = {"repair": "repaired", "convert": "converted", "restore": "restored"}
+
+
+def main(argv: t.Optional[t.Sequence[str]] = None) -> int:
+    """Run the tool; the return value is the exit status."""
+    options = _parser().parse_args(argv)
+    try:
+        return _inspect(options) if options.command == "inspect" else _change(options)
+    except DraError as error:
+        if options.output == "json":
+            _write_json({"failed": True, "msg": str(error), **error.facts})
+        else:
+            sys.stderr.write(f"{console.visible(str(error))}\n")
+        return EXIT_FAILED
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    report = statefile.inspect(_location(options), target=options.kubelet, known_pods=options.known_pod)
+    if options.output == "json":
+        _write_json({"changed": False, **report})
+    else:
+        sys.stdout.write(console.inspection(report, options.all))
+    return EXIT_SOUND if report["status"] == SOUND else EXIT_FAULTS
+
+
+def _change(options: argparse.Namespace) -> int:
+    request = statefile.Request(
+        state=_STATES[options.command],
+        target=options.to if options.command == "convert" else options.kubelet,
+        selection=_selection(options),
+        known_pods=getattr(options, "known_pod", None),
+        backup=getattr(options, "source", None),
+        ring=getattr(options, "ring", None),
+        force=options.force,
+    )
+    result = statefile.change(_location(options), request, check=options.check)
+    if options.output == "json":
+        _write_json(result)
+    else:
+        sys.stdout.write(console.change(result, options.check))
+    return EXIT_SOUND
+
+
+def _selection(options: argparse.Namespace) -> Selection:
+    if options.command == "restore":
+        return Selection()
+    drop = [Selector.parse(text) for text in options.drop]
+    keep = [Selector.parse(text) for text in options.keep]
+    return Selection(drop=drop, keep=keep)
+
+
+def _location(options: argparse.Namespace) -> statefile.Location:
+    return statefile.locate(options.file, options.kubelet_root)
+
+
+def _write_json(value: t.Mapping[str, t.Any]) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dra-checkpoint",
+        description="Look at, repair, convert or restore a kubelet's dra_manager_state.",
+        epilog="Exit status: 0 sound or done, 1 faults found, 2 could not look or not changed.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    inspect = _command(commands, "inspect", "say what the file is, who can read it, and every fault")
+    inspect.add_argument("--all", action="store_true", help="list every claim and fault")
+    inspect.add_argument("--known-pod", action="append", metavar="UID", help=_KNOWN_POD)
+    repair = _command(commands, "repair", "mend every fault that has a repair, keep every claim that is whole")
+    _add_change(repair, select=True)
+    repair.add_argument("--known-pod", action="append", metavar="UID", help=_KNOWN_POD)
+    convert = _command(commands, "convert", "carry the file to another release")
+    convert.add_argument("--to", required=True, metavar="VERSION", help="a release (1.31), a format, or universal")
+    _add_change(convert, select=True)
+    restore = _command(commands, "restore", "go back to the newest good copy")
+    restore.add_argument("--from", dest="source", metavar="COPY", help="this copy instead of the newest good one")
+    restore.add_argument("--ring", metavar="DIRECTORY", help="look for copies in this directory too")
+    _add_change(restore, select=False)
+    return parser
+
+
+_KNOWN_POD = "a pod that exists (repeat for each); other pods in the file are then named as unknown"
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="default: the state file of this node's kubelet")
+    parser.add_argument("--kubelet-root", metavar="DIRECTORY", help="the kubelet's --root-dir, found if not given")
+    parser.add_argument("--kubelet", metavar="VERSION", help="the Kubernetes release that the node runs, such as 1.36")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+    return parser
+
+
+def _add_change(parser: argparse.ArgumentParser, *, select: bool) -> None:
+    parser.add_argument("--check", action="store_true", help="say what would be done, change nothing")
+    parser.add_argument("--force", action="store_true", help="also while a kubelet runs or a process holds the file")
+    if select:
+        what = "UID, NAMESPACE/NAME or NAMESPACE/"
+        parser.add_argument("--drop", action="append", default=[], metavar="CLAIM", help=f"leave claims out: {what}")
+        parser.add_argument("--keep", action="append", default=[], metavar="CLAIM", help=f"keep only these: {what}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,124 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Going back to the newest good copy of a state file, and saying what that changes."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import store
+from .backups import Backup, list_backups
+from .diagnosis import REFUSED, Diagnosis, diagnose
+from .draft import Step
+from .entries import Entry
+from .errors import DraError
+from .file_errors import StoreError
+from .planning import Plan, known_release
+from .report import claim_report
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A copy that was looked at: why it will not do, or nothing."""
+
+    backup: Backup
+    problem: str = ""
+
+    def to_dict(self) -> t.Dict[str, t.Any]:
+        """As modules return it."""
+        return {"path": self.backup.path, "recorded_at": self.backup.recorded_at, "problem": self.problem}
+
+
+@dataclasses.dataclass
+class Restoration:
+    """The plan to restore one copy, and all copies that were considered, newest first."""
+
+    plan: Plan
+    chosen: Backup
+    candidates: t.List[Candidate]
+
+
+def plan_restore(
+    path: str,
+    data: t.Optional[bytes],
+    *,
+    backup: t.Optional[str] = None,
+    ring: t.Optional[str] = None,
+    target: t.Optional[str] = None,
+) -> Restoration:
+    """Restore ``backup``, or the newest copy beside ``path`` or in the directory ``ring`` that will do.
+
+    A copy will do if the kubelet of ``target`` (a release; any kubelet if None) starts with it. Raises `DraError` when
+    there is no copy, or none that will do, with the reason for each.
+    """
+    release = known_release(target)
+    if backup is not None:
+        chosen, content = _single(backup), store.read_file(backup, follow=True).data
+        problem = _problem(content, release)
+        if problem:
+            raise DraError(
+                f"Backup {backup} is not good: {problem}",
+                "Choose another copy, or repair the file itself (state=repaired).",
+                backup=backup,
+            )
+        return Restoration(_plan(data, content), chosen, [Candidate(chosen)])
+    candidates: t.List[Candidate] = []
+    for item in list_backups(path, ring=ring):
+        try:
+            content = store.read_file(item.path).data
+        except StoreError as error:
+            candidates.append(Candidate(item, str(error)))
+            continue
+        problem = _problem(content, release)
+        candidates.append(Candidate(item, problem))
+        if not problem:
+            return Restoration(_plan(data, content), item, candidates)
+    raise DraError(_none_good(path, ring, candidates), "Repair the file itself instead (state=repaired).", path=path)
+
+
+def _single(path: str) -> Backup:
+    return Backup(path=path, origin="copy", recorded_at=0.0, time_in_name=False, counter=0, size=0)
+
+
+def _none_good(path: str, ring: t.Optional[str], candidates: t.Sequence[Candidate]) -> str:
+    where = f"beside {path}" + (f" and in {ring}" if ring else "")
+    if not candidates:
+        return f"There is no copy of the state file {where}."
+    reasons = "; ".join(f"{item.backup.path}: {item.problem}" for item in candidates)
+    return f"None of the {len(candidates)} copies {where} is good ({reasons})."
+
+
+def _problem(content: bytes, release: t.Optional[str]) -> str:
+    diagnosis = diagnose(content, release=release)
+    if diagnosis.status != REFUSED:
+        return ""
+    return next((item.text for item in diagnosis.faults if item.severity == "error"), "no kubelet starts with it")
+
+
+def _plan(data: t.Optional[bytes], content: bytes) -> Plan:
+    before, after = diagnose(data), diagnose(content)
+    steps = differences(before, after) if data != content else []
+    form = after.format.name if after.format is not None else ""
+    return Plan(data, content, form, steps, after.entries)
+
+
+def differences(before: Diagnosis, after: Diagnosis) -> t.List[Step]:
+    """How the claims of two files differ, as the steps from the one to the other. Claims are matched by UID."""
+    old = {entry.uid: entry for entry in before.entries}
+    new = {entry.uid: entry for entry in after.entries}
+    steps = [_gone(entry) for uid, entry in old.items() if uid not in new]
+    for uid, entry in new.items():
+        if uid not in old:
+            steps.append(Step("add_claim", entry.label, f"Claim {entry.label} comes back from the copy."))
+        elif claim_report(entry) != claim_report(old[uid]):
+            text = f"Claim {entry.label} goes back to what the copy says."
+            steps.append(Step("change_claim", entry.label, text, "what the file says of it now"))
+    steps.sort(key=lambda step: (step.action, step.place))
+    return steps or [Step("restore", "", "The copy holds the same claims.")]
+
+
+def _gone(entry: Entry) -> Step:
+    drivers = ", ".join(entry.drivers()) or "(none)"
+    loses = f"the claim: its drivers {drivers} are not told to unprepare it"
+    return Step("drop_claim", entry.label, f"Claim {entry.label} is not in the copy.", loses)

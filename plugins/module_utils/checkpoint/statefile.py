@@ -1,0 +1,238 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The state file of one node: found, looked at, and changed safely. What the modules and the command line call.
+
+A change is planned in full first; then, under the lock and only while no kubelet runs on this root: backup, write,
+read again, judge again. Whatever fails on the way leaves the file as it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from . import backups, holders, kubelet, leftovers, lock, store
+from .diagnosis import diagnose
+from .errors import DraError
+from .faults import Fault, fault
+from .file_content import FileContent
+from .file_errors import MissingFileError, StoreError
+from .kubelet_root import default_state_path
+from .planning import Plan, known_release, plan_convert, plan_repair
+from .report import content, diagnosis_report
+from .restoring import Restoration, plan_restore
+from .selection import Selection
+
+Json = t.Dict[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Location:
+    """Where the state file is: its path, the kubelet root it belongs to, and how that was found out."""
+
+    path: str
+    root: str
+    reason: str
+
+
+def locate(path: t.Optional[str] = None, kubelet_root: t.Optional[str] = None) -> Location:
+    """The file that is meant: the path that is given, or that of the kubelet root that is given or found."""
+    if path is not None:
+        return Location(path, os.path.dirname(os.path.abspath(path)), "the path that was given")
+    found = default_state_path(kubelet_root)
+    return Location(found.path, found.kubelet_root, found.reason)
+
+
+def read(location: Location) -> t.Optional[FileContent]:
+    """The file as it is, None if there is none; `StoreError` when it cannot be read."""
+    try:
+        return store.read_file(location.path, follow=True)
+    except MissingFileError:
+        return None
+
+
+def inspect(
+    location: Location,
+    *,
+    target: t.Optional[str] = None,
+    known_pods: t.Optional[t.Collection[str]] = None,
+    with_processes: bool = True,
+) -> Json:
+    """One look at the file, as modules return it. Raises `StoreError` when it cannot be read."""
+    found = read(location)
+    data = found.data if found is not None else None
+    diagnosis = diagnose(data, release=known_release(target), known_pods=known_pods)
+    diagnosis.faults = _file_faults(location) + diagnosis.faults
+    report: Json = {
+        "path": location.path,
+        "kubelet_root": location.root,
+        "found_by": location.reason,
+        "exists": found is not None,
+        "size": len(data) if data is not None else 0,
+        "mode": f"{found.mode:04o}" if found is not None and found.mode is not None else None,
+        "target_version": target,
+        **diagnosis_report(diagnosis),
+        "repair": _repair_preview(data, target, known_pods),
+    }
+    report["kubelet"] = _kubelet_facts(location) if with_processes else None
+    return report
+
+
+def _file_faults(location: Location) -> t.List[Fault]:
+    faults = []
+    if os.path.islink(location.path):
+        target = os.path.realpath(location.path)
+        faults.append(fault("symlink", location.path, f"The file is a symbolic link to {target}.", {"target": target}))
+    try:
+        left = leftovers.stale_temporaries(os.path.dirname(os.path.abspath(location.path)))
+    except StoreError:
+        return faults  # the directory is gone or not ours to list; reading the file says so
+    for item in left:
+        if item.kind == "checkpoint" and item.age > 60:
+            text = f"An unfinished write of {item.size} bytes was left {item.age / 3600:.1f} hours ago."
+            faults.append(fault("leftover_temporary", item.path, text, {"size": item.size, "age": round(item.age)}))
+    return faults
+
+
+def _repair_preview(data: t.Optional[bytes], target: t.Optional[str], known_pods: t.Optional[t.Collection[str]]) -> Json:
+    """What ``state=repaired`` would do, without doing it."""
+    try:
+        plan = plan_repair(data, target=target, known_pods=known_pods)
+    except DraError as error:
+        return {"possible": False, "reason": str(error), "changed": False, "steps": [], "claims": 0}
+    steps = [step.to_dict() for step in plan.steps]
+    return {"possible": True, "reason": "", "changed": plan.changed, "steps": steps, "claims": len(plan.entries)}
+
+
+def _kubelet_facts(location: Location) -> t.Optional[Json]:
+    found = kubelet.kubelet_on_root(location.root)
+    return {**found.as_facts(), "how_to_stop": kubelet.how_to_stop(found)} if found is not None else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What is wanted of a state file.
+
+    ``state`` is ``repaired``, ``converted``, ``restored`` or ``absent``. ``target`` is a release, a format or
+    ``universal``. ``backup`` names one copy and ``ring`` a directory of copies, for ``restored``.
+    """
+
+    state: str
+    target: t.Optional[str] = None
+    selection: Selection = Selection()
+    known_pods: t.Optional[t.Sequence[str]] = None
+    backup: t.Optional[str] = None
+    ring: t.Optional[str] = None
+    force: bool = False
+    lock_timeout: float = 10.0
+
+
+def change(location: Location, request: Request, *, check: bool = False) -> Json:
+    """Bring the file to the wanted state, or with ``check`` only say how. Raises `DraError`; the file is then as before.
+
+    Returns ``changed``, ``steps``, ``lost``, ``before`` and ``after`` (logical content), ``backup_file``, and for
+    ``restored`` the copies that were considered.
+    """
+    plan, restoration = _plan(location, read(location), request)
+    if check or not plan.changed:
+        return _result(location, plan, restoration, None)
+    with lock.take_lock(location.path, timeout=request.lock_timeout):
+        found = read(location)  # again: whoever held the lock may have changed it
+        plan, restoration = _plan(location, found, request)
+        _refuse_while_in_use(location, request.force)
+        return _result(location, plan, restoration, _write(location, found, plan))
+
+
+def _plan(
+    location: Location, found: t.Optional[FileContent], request: Request
+) -> t.Tuple[Plan, t.Optional[Restoration]]:
+    data = found.data if found is not None else None
+    if request.state == "restored":
+        restoration = plan_restore(
+            location.path, data, backup=request.backup, ring=request.ring, target=request.target
+        )
+        return restoration.plan, restoration
+    if request.state == "absent":
+        return _plan_absent(data), None
+    if request.state == "converted":
+        if not request.target:
+            raise DraError("state=converted needs a target_version.", "Give the release the node will run, such as 1.31.")
+        return plan_convert(data, request.target, selection=request.selection), None
+    plan = plan_repair(data, target=request.target, known_pods=request.known_pods, selection=request.selection)
+    return plan, None
+
+
+def _plan_absent(data: t.Optional[bytes]) -> Plan:
+    from .draft import Step
+
+    if data is None:
+        return Plan(None, None, "", [], [])
+    entries = diagnose(data).entries
+    steps = [
+        Step("drop_claim", entry.label, f"Claim {entry.label} is forgotten.", "its drivers are not told to unprepare it")
+        for entry in entries
+    ]
+    return Plan(data, None, "", [*steps, Step("remove_file", "", "The file is removed.")], [])
+
+
+def _refuse_while_in_use(location: Location, force: bool) -> None:
+    if force:
+        return
+    running = kubelet.kubelet_on_root(location.root)
+    if running is not None:
+        raise DraError(
+            f"{location.path} is not changed: kubelet pid {running.pid} runs on {location.root} and would overwrite it.",
+            f"{kubelet.how_to_stop(running)} Or use force to change the file all the same.",
+            path=location.path,
+            kubelet=running.as_facts(),
+        )
+    held = holders.holders(location.path) if os.path.lexists(location.path) else None
+    if held:
+        raise DraError(
+            f"{location.path} is not changed: it is {held.describe()}.",
+            "Stop that process first, or use force to change the file all the same.",
+            path=location.path,
+            holders=[item.as_facts() for item in held.processes],
+        )
+
+
+def _write(location: Location, found: t.Optional[FileContent], plan: Plan) -> t.Optional[str]:
+    """Backup, write, read again. Returns the backup's path, None when there was nothing to back up."""
+    backup = backups.make_backup(location.path, content=found) if found is not None else None
+    if plan.after is None:
+        store.remove_file(location.path, unless_changed_since=found)
+        return backup
+    store.write_atomic(location.path, plan.after, unless_changed_since=found)
+    written = store.read_file(location.path).data
+    if written != plan.after:
+        raise DraError(
+            f"{location.path} does not hold what was written: {len(plan.after)} bytes expected, {len(written)} found.",
+            f"Something else writes this file. The former content is in {backup or '(there was none)'}.",
+            path=location.path,
+            backup_file=backup,
+        )
+    return backup
+
+
+def _result(location: Location, plan: Plan, restoration: t.Optional[Restoration], backup: t.Optional[str]) -> Json:
+    before = diagnose(plan.before)
+    former = before.format.name if before.format is not None else ""
+    after = content(plan.target, plan.entries) if plan.changed else content(former, before.entries)
+    result: Json = {
+        "changed": plan.changed,
+        "path": location.path,
+        "kubelet_root": location.root,
+        "format": plan.target or None,
+        "steps": [step.to_dict() for step in plan.steps],
+        "lost": [step.to_dict() for step in plan.lost],
+        "claims_before": len(before.entries),
+        "claims_after": len(plan.entries),
+        "before": content(former, before.entries) if plan.before is not None else {},
+        "after": after if plan.after is not None else {},
+        "backup_file": backup,
+    }
+    if restoration is not None:
+        result["restored_from"] = restoration.chosen.path
+        result["copies"] = [item.to_dict() for item in restoration.candidates]
+    return result
