@@ -64,6 +64,8 @@ def object_path(kind: str, version: str, name: str, namespace: str = "", subreso
         raise DraError(
             f"{kind} {name} was named without a namespace.", "Give the namespace; kinds of this sort live in one."
         )
+    if subresource == "status" and kind in KINDS and not KINDS[kind].has_status:
+        raise DraError(f"{kind} {name} has no status to be written.", "Write to the object itself.")
     path = f"{collection_path(kind, version, namespace)}/{_safe('name', name)}"
     return f"{path}/{subresource}" if subresource else path
 

@@ -112,6 +112,7 @@ def claim(
 def test_plan(before: dict[str, t.Any], keep: t.Collection[str], plan: ReleasePlan) -> None:
     assert plan_release(before, keep) == plan
     assert bool(plan) is (plan != ReleasePlan())
+    assert plan.changes_status is (plan not in (ReleasePlan(), ReleasePlan(remove_finalizers=plan.remove_finalizers)))
 
 
 def test_status_write_is_guarded_and_complete() -> None:

@@ -44,9 +44,13 @@ def test_release_of_a_server(info: dict[str, str], expected: tuple[int, ...]) ->
     assert release.release_from_version_info(info) == expected
 
 
-def test_server_without_a_release_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "info",
+    [{}, {"major": "", "minor": "x", "gitVersion": 3}, {"major": "1", "minor": "x"}, {"major": "", "minor": "36"}],
+)
+def test_server_without_a_release_is_an_error(info: dict[str, t.Any]) -> None:
     with pytest.raises(DraError, match="names no release"):
-        release.release_from_version_info({"major": "", "minor": "x", "gitVersion": 3})
+        release.release_from_version_info(info)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +179,22 @@ def test_known_release_wins_over_the_assumed_one() -> None:
 )
 def test_object_paths(arguments: tuple[str, ...], expected: str) -> None:
     assert paths.object_path(*arguments) == expected
+
+
+def test_which_kinds_live_in_namespaces_and_have_a_status() -> None:
+    cluster_wide = {name for name, kind in paths.KINDS.items() if not kind.namespaced}
+    assert cluster_wide == {"Node", "Namespace", "ResourceSlice", "DeviceClass", "ResourceClass"}
+    without_status = {name for name, kind in paths.KINDS.items() if not kind.has_status}
+    assert without_status == {
+        "Event",
+        "Lease",
+        "ResourceClaimTemplate",
+        "ResourceSlice",
+        "DeviceClass",
+        "ResourceClass",
+    }
+    with pytest.raises(DraError, match="has no status"):
+        paths.object_path("ResourceClaimTemplate", "v1", "t", "ns", "status")
 
 
 def test_collection_path_of_all_namespaces() -> None:
