@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from .file_attributes import Attributes, attributes_of
 from .file_content import FileContent, holds, read_content
 from .file_errors import FileChangedError, MissingFileError, StoreError, from_os_error, shown
-from .open_directory import OpenDirectory, PathText, split_path
+from .open_directory import OpenDirectory, PathText, check_name, split_path
 from .temporary_file import UNTOUCHED, TemporaryFile
 
 DEFAULT_LIMIT: t.Final = 256 * 1024 * 1024
@@ -82,13 +82,13 @@ def remove_file(path: PathText, *, unless_changed_since: FileContent | None = No
 class StateDirectory(OpenDirectory):
     """An open directory of state files. Keeping it open saves a long-running writer the look-up for each write.
 
-    Methods may be called from any thread; two writers of the same file need :mod:`.lock`. ``random_number(limit)``
+    Methods may be called from any thread; two writers of the same file need :mod:`.lock`. ``random_bits(count)``
     names the temporaries.
     """
 
-    def __init__(self, path: PathText, *, random_number: t.Callable[[int], int] = secrets.randbelow) -> None:
+    def __init__(self, path: PathText, *, random_bits: t.Callable[[int], int] = secrets.randbits) -> None:
         super().__init__(path)
-        self._random_number = random_number
+        self._random_bits = random_bits
 
     def __enter__(self) -> StateDirectory:
         return self
@@ -125,7 +125,7 @@ class StateDirectory(OpenDirectory):
         if present is not None and present.same_bytes and not (like and like.differ_from(present.attributes)):
             return Written(False, path)
         wanted = like or (present.attributes if present else None)
-        with TemporaryFile(self, path, self._random_number) as temporary:
+        with TemporaryFile(self, path, self._random_bits) as temporary:
             temporary.fill(view, wanted)
             if unless_changed_since is not None:
                 self._refuse_if_changed(name, unless_changed_since)
@@ -141,8 +141,10 @@ class StateDirectory(OpenDirectory):
         """
         self.refuse_if_moved()
         candidates = list(names)
+        for name in candidates:
+            check_name(name, self.path_of(name))
         first = self.path_of(candidates[0])
-        with TemporaryFile(self, first, self._random_number, "was not created") as temporary:
+        with TemporaryFile(self, first, self._random_bits, "was not created") as temporary:
             temporary.fill(memoryview(data).cast("B"), like)
             taken = next((name for name in candidates if temporary.publish(name)), None)
             if taken is None:

@@ -24,20 +24,20 @@ class TemporaryFile:
     """The context of one write: the temporary exists inside it and is gone after it, whatever happens.
 
     ``path`` is the file to name in errors, ``what_failed`` completes their sentence. An OSError in the body becomes
-    a StoreError. ``random_number(limit)`` gives the digits of the name; the kubelet's temporaries look the same.
+    a StoreError. ``random_bits(count)`` gives the digits of the name; the kubelet's temporaries look the same.
     """
 
     def __init__(
         self,
         directory: OpenDirectory,
         path: str,
-        random_number: t.Callable[[int], int],
+        random_bits: t.Callable[[int], int],
         what_failed: str = UNTOUCHED,
     ) -> None:
         self._directory = directory
         self._path = path
         self._what_failed = what_failed
-        self._random_number = random_number
+        self._random_bits = random_bits
         self._name: str | None = None
 
     def __enter__(self) -> TemporaryFile:
@@ -113,7 +113,7 @@ class TemporaryFile:
 
     def _create(self) -> int:
         for _ in range(_NAME_ATTEMPTS):
-            name = f".{self._random_number(2**32)}"
+            name = f".{self._random_bits(32)}"
             try:
                 fd = os.open(name, _CREATE_FLAGS, 0o600, dir_fd=self._directory.fileno())
             except FileExistsError:
