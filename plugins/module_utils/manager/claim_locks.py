@@ -11,19 +11,21 @@ import asyncio
 import contextlib
 import typing as t
 
+K = t.TypeVar("K", bound="tuple[int, str]")
 
-class KeyedLocks:
+
+class KeyedLocks(t.Generic[K]):
     """Locks by key. A lock exists only while somebody holds it or waits for it; waiters are served in order."""
 
     def __init__(self) -> None:
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._users: dict[str, int] = {}
+        self._locks: dict[K, asyncio.Lock] = {}
+        self._users: dict[K, int] = {}
 
     @contextlib.asynccontextmanager
-    async def hold(self, keys: t.Iterable[str]) -> t.AsyncIterator[None]:
+    async def hold(self, keys: t.Iterable[K]) -> t.AsyncIterator[None]:
         """Hold the locks of all ``keys`` for the length of the context; give back all of them when it is cancelled.
 
-        Whoever holds some must not ask for more of the same object.
+        Whoever holds some may ask for more only if all of them sort after those.
         """
         async with contextlib.AsyncExitStack() as stack:
             for key in sorted(set(keys)):
@@ -31,7 +33,7 @@ class KeyedLocks:
             yield
 
     @contextlib.asynccontextmanager
-    async def _one(self, key: str) -> t.AsyncIterator[None]:
+    async def _one(self, key: K) -> t.AsyncIterator[None]:
         lock = self._locks.setdefault(key, asyncio.Lock())
         self._users[key] = self._users.get(key, 0) + 1
         try:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import time
+
 
 class Observer:
     """Takes what the manager tells and does nothing with it: derive from it and override what is of interest.
@@ -22,3 +24,18 @@ class Observer:
 
     def health_changed(self, driver: str, pool: str, device: str, health: str) -> None:
         """A device's health is another one than before."""
+
+
+class Timed:
+    """The length of one operation, told to the observer when the context ends, with its failure if it raised."""
+
+    def __init__(self, observer: Observer, name: str) -> None:
+        self._observer = observer
+        self._name = name
+        self._start = 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, kind: object, *_rest: object) -> None:
+        self._observer.operation(self._name, time.perf_counter() - self._start, kind is not None)

@@ -1,0 +1,311 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Preparing the claims of one pod as one transaction (kubelet: ``manager.prepareResources``).
+
+Check everything, record what is about to happen, call the drivers, record what they answered, return. A failure in the
+checks leaves nothing behind; after the first record, whatever happens, the drivers that may hold something are on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import typing as t
+from dataclasses import dataclass
+
+from ..checkpoint.claims import ClaimState, Device
+from ..checkpoint.errors import DraError
+from ..resource.devices import AllocatedDevice
+from .claim_table import Entry, Phase
+from .context import Context, claim_key, pod_key
+from .driver_calls import PREPARE_METHOD, CallFailure, ClaimRef
+from .durable_claims import Record
+from .failures import PREPARE
+from .planning import Holder, PlannedClaim
+
+
+class PrepareFailedError(DraError):
+    """Drivers did not do their part.
+
+    Facts: ``pod``, ``pod_uid``, ``failures``: a list of what `Failure.facts` gives, each with its ``driver``.
+    """
+
+
+class NameTakenError(DraError):
+    """A claim of that name with another UID is held here. Facts: ``claim``, ``claim_uid``, ``held_uid``, ``pods``."""
+
+
+class DeviceTakenError(DraError):
+    """Another claim still holds the device. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
+
+
+class BeingUnpreparedError(DraError):
+    """The claim is about to go; it can be prepared again once it is gone. Facts: ``claim``, ``claim_uid``."""
+
+
+@dataclass(frozen=True)
+class PreparedClaim:
+    """What a claim's drivers gave, by driver name."""
+
+    uid: str
+    namespace: str
+    name: str
+    devices: t.Mapping[str, tuple[Device, ...]]
+
+    @property
+    def cdi_device_ids(self) -> tuple[str, ...]:
+        """Every CDI name once, drivers in alphabetical order."""
+        devices = (device for driver in sorted(self.devices) for device in self.devices[driver])
+        return tuple(dict.fromkeys(cdi for device in devices for cdi in device.cdi_device_ids))
+
+
+@dataclass
+class _Work:
+    """One claim of the transaction. ``call`` are the drivers to ask, ``record`` is what is on disk before that."""
+
+    plan: PlannedClaim
+    entry: Entry
+    call: tuple[str, ...]
+    record: Record
+    is_new: bool
+
+
+async def prepare_claims(
+    context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], *, timeout: float, renew: bool = False
+) -> list[PreparedClaim]:
+    """Prepare ``plans`` for ``holder`` within ``timeout`` seconds, waiting included.
+
+    Claims that this process has prepared already are not prepared again unless ``renew`` is set. Raises DraError:
+    PrepareFailedError when a driver failed (what the others answered is kept), anything else when nothing was called.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout
+    keys = [pod_key(holder.uid), *(claim_key(plan.uid) for plan in plans)]
+    async with context.holding(keys, deadline):
+        works = _admit_all(context, holder, plans, renew)
+        try:
+            await context.journal.commit({work.plan.uid: work.record for work in works})
+        finally:
+            context.table.settle(work.plan.uid for work in works)
+        failures = await _call_drivers(context, holder, works, deadline)
+        for work in works:
+            _conclude(context, work, failures.get(work.plan.uid, {}))
+        if failures:
+            raise _failed(context, holder, works, failures)
+        return [_result(work) for work in works]
+
+
+# Checks: nothing in here waits, so that what was found to be free cannot be taken meanwhile.
+
+
+def _admit_all(context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool) -> list[_Work]:
+    try:
+        return [_admit(context, holder, plan, renew) for plan in plans]
+    except BaseException:
+        context.table.settle(plan.uid for plan in plans)
+        raise
+
+
+def _admit(context: Context, holder: Holder, plan: PlannedClaim, renew: bool) -> _Work:
+    table = context.table
+    held_uid = table.uid_of(plan.namespace, plan.name)
+    if held_uid is not None and held_uid != plan.uid:
+        raise _name_taken(context, plan, held_uid)
+    entry = table.entry(plan.uid)
+    if entry is not None and entry.phase is Phase.UNPREPARING:
+        raise BeingUnpreparedError(
+            f"ResourceClaim {plan.full_name} ({plan.uid}) is being unprepared and cannot be prepared for pod {holder} "
+            "before that has succeeded.",
+            "It goes on by itself once the claim's drivers have answered; claim_info shows which one does not.",
+            claim=plan.full_name,
+            claim_uid=plan.uid,
+        )
+    prepared = entry is not None and entry.phase is Phase.PREPARED
+    answers = entry.answers if entry is not None else {}
+    call = tuple(driver for driver in plan.drivers if renew or driver not in answers)
+    for driver in call:
+        _check_driver(context, holder, plan, driver)
+    if not prepared:
+        for device in plan.allocated:
+            _check_device(context, plan, device)
+    record = _planned(table.record(plan.uid), holder, plan)
+    opened = table.open(plan.uid, plan.namespace, plan.name, plan.allocated)
+    return _Work(plan, opened, call, record, is_new=entry is None)
+
+
+def _check_driver(context: Context, holder: Holder, plan: PlannedClaim, driver: str) -> None:
+    try:
+        context.drivers.get(driver)
+    except DraError as error:
+        raise type(error)(
+            f"ResourceClaim {plan.full_name} ({plan.uid}) cannot be prepared for pod {holder}: {error.message}",
+            error.hint,
+            **{**error.facts, "driver": driver, "claim": plan.full_name, "claim_uid": plan.uid, "pod_uid": holder.uid},
+        ) from error
+
+
+def _check_device(context: Context, plan: PlannedClaim, device: AllocatedDevice) -> None:
+    other = None if device.admin_access else context.table.other_holder(plan.uid, device.key)
+    if other is not None:
+        raise DeviceTakenError(
+            f"ResourceClaim {plan.full_name} ({plan.uid}) was given device {device}, which ResourceClaim "
+            f"{other.full_name} ({other.uid}) still holds on this node.",
+            "A pod was probably deleted by force. The device is free once that claim is unprepared here: let it "
+            "happen, or see with claim_info what it waits for.",
+            claim=plan.full_name,
+            claim_uid=plan.uid,
+            device=str(device),
+            held_by=other.full_name,
+            held_uid=other.uid,
+        )
+
+
+def _name_taken(context: Context, plan: PlannedClaim, held_uid: str) -> NameTakenError:
+    record = context.table.record(held_uid)
+    pods = sorted(record.state.pod_uids) if record else []
+    return NameTakenError(
+        f"ResourceClaim {plan.full_name} has UID {plan.uid}, but an old ResourceClaim with the same name and different "
+        f"UID {held_uid} still exists here (previous pod force-deleted?), held by pods {', '.join(pods) or 'none'}.",
+        "It goes through once the old claim is unprepared: let that happen, or see with claim_info what it waits for.",
+        claim=plan.full_name,
+        claim_uid=plan.uid,
+        held_uid=held_uid,
+        pods=pods,
+    )
+
+
+# Records
+
+
+def _planned(before: Record | None, holder: Holder, plan: PlannedClaim) -> Record:
+    """The record before the first call: the pod holds the claim, and these drivers may hold something for it."""
+    if before is None:
+        state = ClaimState(plan.uid, plan.name, plan.namespace, frozenset({holder.uid}), dict.fromkeys(plan.drivers))
+        return Record(state, plan.note)
+    drivers = {**dict.fromkeys(plan.drivers), **before.state.drivers}
+    state = dataclasses.replace(before.state, pod_uids=before.state.pod_uids | {holder.uid}, drivers=drivers)
+    note = dataclasses.replace(plan.note, earlier_boot=before.note.earlier_boot, stopped=before.note.stopped)
+    return Record(state, note)
+
+
+async def _call_drivers(
+    context: Context, holder: Holder, works: t.Sequence[_Work], deadline: float
+) -> dict[str, dict[str, CallFailure]]:
+    """Ask the drivers and record what they answer; return claim UID to driver to failure."""
+    wanted: dict[str, list[ClaimRef]] = {}
+    for work in works:
+        for driver in work.call:
+            handles = tuple(handle for handle in work.plan.handles if handle.driver == driver)
+            ref = ClaimRef(work.plan.uid, work.plan.namespace, work.plan.name, handles)
+            wanted.setdefault(driver, []).append(ref)
+    if not wanted:
+        return {}
+    entries = {work.plan.uid: work.entry for work in works}
+    outcomes = await context.calls.run(
+        PREPARE_METHOD, wanted, deadline=deadline, before=lambda driver, ref: entries[ref.uid].called.add(driver)
+    )
+    failures: dict[str, dict[str, CallFailure]] = {}
+    answers: dict[str, dict[str, tuple[Device, ...]]] = {}
+    for driver, by_claim in outcomes.items():
+        for uid, outcome in by_claim.items():
+            if isinstance(outcome, CallFailure):
+                failures.setdefault(uid, {})[driver] = outcome
+            else:
+                answers.setdefault(uid, {})[driver] = outcome
+    changes = {work.plan.uid: _answered(holder, work, answers.get(work.plan.uid, {})) for work in works}
+    try:
+        await context.journal.commit(changes)
+    except DraError as error:
+        raise _not_recorded(holder, error) from error
+    for uid, given in answers.items():
+        record = changes[uid]
+        if record is not None:
+            entries[uid].answers.update({driver: record.state.drivers[driver] or () for driver in given})
+    return failures
+
+
+def _answered(holder: Holder, work: _Work, answers: t.Mapping[str, tuple[Device, ...]]) -> Record | None:
+    """The record after the calls: each answer replaces what the driver answered before.
+
+    None takes the plan back: this transaction made it, and it turned out that no driver could even be called.
+    """
+    before = work.record
+    if work.is_new and work.call and not work.entry.called and before.state.pod_uids == {holder.uid}:
+        return None
+    devices = {driver: _with_shares(work.plan, driver, given) for driver, given in answers.items()}
+    state = dataclasses.replace(before.state, drivers={**before.state.drivers, **devices})
+    note = before.note
+    if all(driver in answers or driver in work.entry.answers for driver in work.plan.drivers):
+        note = dataclasses.replace(note, earlier_boot="")
+    return Record(state, note)
+
+
+def _with_shares(plan: PlannedClaim, driver: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Devices with the share IDs of the allocation, where the driver's API version has no field for them."""
+    shares: dict[tuple[str, str], list[AllocatedDevice]] = {}
+    for allocated in plan.allocated:
+        if allocated.driver == driver and allocated.share_id:
+            shares.setdefault((allocated.pool, allocated.device), []).append(allocated)
+    if not shares:
+        return devices
+    completed = []
+    for device in devices:
+        candidates = shares.get((device.pool_name, device.device_name), [])
+        if len(candidates) > 1 and device.request_names:
+            named = {name.split("/", 1)[0] for name in device.request_names}
+            candidates = [one for one in candidates if one.main_request in named]
+        if device.share_id is None and len(candidates) == 1:
+            device = dataclasses.replace(device, share_id=candidates[0].share_id)
+        completed.append(device)
+    return tuple(completed)
+
+
+# Results
+
+
+def _result(work: _Work) -> PreparedClaim:
+    plan = work.plan
+    return PreparedClaim(plan.uid, plan.namespace, plan.name, {name: work.entry.answers[name] for name in plan.drivers})
+
+
+def _conclude(context: Context, work: _Work, failures: t.Mapping[str, CallFailure]) -> None:
+    entry = work.entry
+    if not failures:
+        context.failures.succeeded(PREPARE, work.plan.uid)
+        if entry.phase is Phase.PLANNED and all(driver in entry.answers for driver in work.plan.drivers):
+            entry.advance(Phase.PREPARED)
+
+
+def _failed(
+    context: Context,
+    holder: Holder,
+    works: t.Sequence[_Work],
+    failures: t.Mapping[str, t.Mapping[str, CallFailure]],
+) -> PrepareFailedError:
+    sentences: list[str] = []
+    facts: list[dict[str, t.Any]] = []
+    hints: list[str] = []
+    for work in works:
+        for driver, failure in sorted(failures.get(work.plan.uid, {}).items()):
+            sentences.append(f"driver {driver}, ResourceClaim {work.plan.full_name} ({work.plan.uid}): {failure.text}")
+            hints.append(failure.hint)
+    for work in works:
+        by_driver = failures.get(work.plan.uid)
+        if by_driver:
+            text = "; ".join(f"driver {driver}, pod {holder}: {one.text}" for driver, one in sorted(by_driver.items()))
+            row = context.failures.failed(PREPARE, work.plan.uid, work.plan.full_name, text)
+            facts.extend(
+                {**row.facts(), "driver": driver, "text": one.text} for driver, one in sorted(by_driver.items())
+            )
+    hint = next(filter(None, hints), "It is tried again. The driver's own log says more; driver_info shows its state.")
+    return PrepareFailedError(
+        f"Pod {holder} cannot start: {'; '.join(sentences)}.", hint, pod=str(holder), pod_uid=holder.uid, failures=facts
+    )
+
+
+def _not_recorded(holder: Holder, error: DraError) -> DraError:
+    return type(error)(
+        f"Pod {holder}: the drivers answered, but that could not be recorded, so the claims do not count as prepared: "
+        f"{error.message}",
+        error.hint,
+        **error.facts,
+    )
