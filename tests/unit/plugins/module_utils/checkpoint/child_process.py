@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import typing as t
 from pathlib import Path
 
+import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import store
 
 # The directory that holds ansible_collections, however this test found it.
 COLLECTIONS = Path(store.__file__).parents[6]
 LAYER = "ansible_collections.nodeops.dra.plugins.module_utils.checkpoint"
+TESTS = "ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.checkpoint"
 
 
 def environment() -> dict[str, str]:
@@ -28,6 +31,17 @@ def run_python(code: str, *args: str, prefix: t.Sequence[str] = (), cwd: Path | 
     done = subprocess.run(command, env=environment(), cwd=cwd, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def mount_namespace() -> list[str]:
+    """The command prefix that lets a child mount without anybody else seeing it; skips the test where none works."""
+    if shutil.which("unshare") is None:
+        pytest.skip("mounting needs unshare")
+    for options in (["--mount"], ["--user", "--map-root-user", "--mount"]):
+        prefix = ["unshare", *options]
+        if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0:
+            return prefix
+    pytest.skip("mounting is forbidden here; what the test covers needs a real mount")
 
 
 @contextlib.contextmanager

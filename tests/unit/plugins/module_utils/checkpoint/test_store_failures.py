@@ -7,8 +7,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
-import subprocess
 import typing as t
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.file_errors import NotDurableError, StoreError
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.store import read_file, remove_file, write_atomic
 
-from .child_process import LAYER, run_python
+from .child_process import LAYER, mount_namespace, run_python
 
 Call = t.Callable[..., t.Any]
 
@@ -26,17 +24,6 @@ def failing(number: int) -> Call:
         raise OSError(number, os.strerror(number))
 
     return fail
-
-
-def mount_namespace() -> list[str]:
-    """The command prefix that lets a child mount without anybody else seeing it; skips the test where none works."""
-    if shutil.which("unshare") is None:
-        pytest.skip("mounting needs unshare")
-    for options in (["--mount"], ["--user", "--map-root-user", "--mount"]):
-        prefix = ["unshare", *options]
-        if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0:
-            return prefix
-    pytest.skip("mounting is forbidden here; the same errors are raised by patched calls in this file")
 
 
 FULL_DISK = f"""
