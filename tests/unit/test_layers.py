@@ -26,11 +26,11 @@ ROWS = (
 )
 RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 
-# What a layer may import beside the standard library and us, always inside a function. `agent` serves its local API by
-# gRPC. kubernetes.aio does not hide its HTTP library: `kube` needs aiohttp's exceptions. `sandbox` shows
-# messages as JSON.
+# What a layer may import beside the standard library and us, always inside a function. CDI specs may be YAML. `agent`
+# serves its local API by gRPC. kubernetes.aio does not hide its HTTP library: `kube` needs aiohttp's exceptions.
+# `sandbox` shows messages as JSON.
 THIRD_PARTY = {
-    "cdi": {"jsonschema"},
+    "cdi": {"jsonschema", "yaml"},
     "wire": {"google"},
     "driver": {"grpc"},
     "kube": {"aiohttp", "kubernetes", "msgspec"},

@@ -1,0 +1,91 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of ``hack`` that could hide a failure: which Pythons count, and what of a test run is counted."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+@pytest.fixture
+def hack(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
+    """Modules of ``hack`` as its programs see them."""
+    monkeypatch.syspath_prepend(str(ROOT / "hack"))
+    names = ("checks", "commands", "pythons", "workspace")
+    modules = types.SimpleNamespace(**{name: __import__(name) for name in names})
+    for name in names:
+        monkeypatch.delitem(sys.modules, name)
+    return modules
+
+
+def script(path: pathlib.Path, text: str) -> pathlib.Path:
+    """An executable shell script."""
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_shim_that_does_not_run_is_no_interpreter(hack: types.SimpleNamespace, tmp_path: pathlib.Path) -> None:
+    shim = script(tmp_path / "python3.9", "echo 'python3.9: command not found' >&2; exit 127")
+    assert hack.pythons.real_interpreter(shim, "3.9") is None
+
+
+def test_a_shim_that_runs_is_resolved(hack: types.SimpleNamespace, tmp_path: pathlib.Path) -> None:
+    shim = script(tmp_path / f"python{HERE}", f'exec "{sys.executable}" "$@"')
+    found = hack.pythons.real_interpreter(shim, HERE)
+    assert found is not None
+    assert found != shim
+    assert found == found.resolve()
+
+
+def test_another_version_under_the_name_is_refused(hack: types.SimpleNamespace, tmp_path: pathlib.Path) -> None:
+    assert hack.pythons.real_interpreter(script(tmp_path / "python3.9", f'exec "{sys.executable}" "$@"'), "3.9") is None
+
+
+@pytest.mark.parametrize(
+    ("closing", "numbers"),
+    [
+        pytest.param("5 passed in 0.01s", (5, 0, 0), id="passed"),
+        pytest.param("==== 1 failed, 3 passed, 3 skipped in 61.00s (0:01:01) ====", (3, 1, 3), id="same-numbers"),
+        pytest.param("2 passed, 1 warning, 2 errors in 0.1s", (2, 2, 0), id="errors"),
+        pytest.param("1 error in 0.1s", (0, 1, 0), id="one-error"),
+        pytest.param("no tests ran in 0.01s", (0, 0, 0), id="none"),
+    ],
+)
+def test_closing_lines_are_counted(hack: types.SimpleNamespace, closing: str, numbers: tuple[int, int, int]) -> None:
+    command = hack.commands.Command("pytest", [], output=f"....\n9 passed in 1s\n{closing}\nafter\n")
+    if closing.startswith("no tests"):
+        command.output = closing
+    outcome = hack.checks.counted(hack.commands.Outcome(), [command])
+    assert (outcome.passed, outcome.broken, outcome.skipped) == numbers
+
+
+def test_a_failing_command_is_red_with_its_output(hack: types.SimpleNamespace) -> None:
+    good = hack.commands.Command("unit test good", ["sh", "-c", "echo fine"])
+    bad = hack.commands.Command("unit test bad", ["sh", "-c", "echo broken; exit 3"])
+    outcome = hack.commands.run_together([good, bad])
+    assert [command.label for command in outcome.failed] == ["unit test bad"]
+    assert outcome.failed[0].output == "broken\n"
+
+
+def test_every_gate_that_fails_fails_make(tmp_path: pathlib.Path) -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import checks, gate; from commands import Command, Outcome;"
+        "red = Outcome([Command('x', ['x'], status=1)], 'why');"
+        "checks.CHECKS.update(lint=lambda: red, units=lambda: Outcome(passed=2));"
+        "raise SystemExit(gate.run_checks(['lint', 'units']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(ROOT / "hack")], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "1 of 2 checks FAILED" in done.stdout
+    assert done.stdout.splitlines()[-1] == "2 passed, 0 failed, 0 skipped"
