@@ -22,7 +22,7 @@ EXIT_SOUND, EXIT_FAULTS, EXIT_FAILED = 0, 1, 2
 _STATES = {"repair": "repaired", "convert": "converted", "restore": "restored"}
 
 
-def main(argv: t.Optional[t.Sequence[str]] = None) -> int:
+def main(argv: t.Sequence[str] | None = None) -> int:
     """Run the tool; the return value is the exit status."""
     options = _parser().parse_args(argv)
     try:

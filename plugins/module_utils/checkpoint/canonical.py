@@ -1,10 +1,10 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Recognising, at the speed of the regular expression engine, a list of claims exactly as a kubelet writes it.
+"""Recognising, at the speed of regular expressions, a list of claims that is exactly as a kubelet writes it.
 
-Nearly every file is of this kind. What matches here is known to be well-formed, well-typed, with no unknown, repeated or
-oddly spelt key and no escape, so the standard library's decoder gives the same values as Go's. Everything else takes
-the slow, exact way (`gojson`, `gotypes`); both ways give the same result, which a test compares.
+Nearly every file is of this kind. What matches here is known to be well-formed and well-typed, with no unknown,
+repeated or oddly spelt key and no escape, so the standard library's decoder gives the same values as Go's. Everything
+else takes the slow, exact way (`gojson`, `gotypes`); both ways give the same result, which a test compares.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ _HEADS = {
 _CLAIMS = {FNV: re.compile(_FNV_CLAIM), CRC: re.compile(_CRC_CLAIM)}
 _TAILS = {FNV: re.compile(r'\],"checksum":(0|[1-9][0-9]{0,18})\}'), CRC: re.compile(r"()\]\}[ \t\n\r]*")}
 
-Span = t.Tuple[int, int]
+Span = tuple[int, int]
 
 
 class CanonicalList(t.NamedTuple):
     """Where the claims of a text are, and the checksum that ends it (``fnv`` family only)."""
 
-    spans: t.List[Span]
+    spans: list[Span]
     checksum: str
 
 
-def split(text: str, family: str) -> t.Optional[CanonicalList]:
+def split(text: str, family: str) -> CanonicalList | None:
     """The claims of ``text`` if all of it is as a kubelet of ``family`` writes it, else None. Linear in the text."""
     head = _HEADS[family]
     if not text.startswith(head):
         return None
-    spans: t.List[Span] = []
+    spans: list[Span] = []
     match_claim = _CLAIMS[family].match
     pos = len(head)
     claim = match_claim(text, pos)
@@ -80,7 +80,7 @@ def split(text: str, family: str) -> t.Optional[CanonicalList]:
     return CanonicalList(spans, tail.group(1))
 
 
-def claim_end(text: str, start: int, family: str) -> t.Optional[int]:
+def claim_end(text: str, start: int, family: str) -> int | None:
     """Where the canonical claim that begins at ``start`` ends; None if there is none."""
     claim = _CLAIMS[family].match(text, start)
     return None if claim is None else claim.end()

@@ -42,7 +42,7 @@ def fnv_of_document(form: Format, document: t.Mapping[str, t.Any]) -> int:
     return fnv(encode_text(dump_text(form, document)))
 
 
-def fallback_document(document: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+def fallback_document(document: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The 1.27 view that 1.28 to 1.30 try when their own checksum fails: version ``v1``, no handles, nil as empty."""
     return {"version": "v1", "entries": document["entries"] or []}
 

@@ -18,10 +18,10 @@ from .gotypes import GoType, Map, Pointer, Slice, Struct, fold
 Place = str
 
 
-def check_claims(found: EntryList, known_pods: t.Optional[t.Collection[str]] = None) -> t.List[Fault]:
+def check_claims(found: EntryList, known_pods: t.Collection[str] | None = None) -> list[Fault]:
     """Every fault of the claims of one part, in file order. ``known_pods`` are the UIDs of the pods that exist."""
     list_key = RICHEST[found.family].list_key
-    faults: t.List[Fault] = []
+    faults: list[Fault] = []
     for index, entry in enumerate(found.entries):
         place = f"{list_key}[{index}]"
         faults += _identity(place, entry)
@@ -32,7 +32,7 @@ def check_claims(found: EntryList, known_pods: t.Optional[t.Collection[str]] = N
     return faults + _without_handles(list_key, found) + _together(list_key, found)
 
 
-def _without_handles(list_key: str, found: EntryList) -> t.List[Fault]:
+def _without_handles(list_key: str, found: EntryList) -> list[Fault]:
     """One word for all claims of a file of 1.27: its kubelet knows no handles, so each of them is like this."""
     if found.family != FNV:
         return []
@@ -43,7 +43,7 @@ def _without_handles(list_key: str, found: EntryList) -> t.List[Fault]:
     return [fault("no_resource_handles", list_key, text, {"claims": len(bare)})]
 
 
-def _identity(place: Place, entry: Entry) -> t.List[Fault]:
+def _identity(place: Place, entry: Entry) -> list[Fault]:
     fields = entry.fields
     faults = []
     if not fields["ClaimUID"]:
@@ -54,7 +54,7 @@ def _identity(place: Place, entry: Entry) -> t.List[Fault]:
     return faults
 
 
-def _pods(place: Place, entry: Entry, known_pods: t.Optional[t.Collection[str]]) -> t.List[Fault]:
+def _pods(place: Place, entry: Entry, known_pods: t.Collection[str] | None) -> list[Fault]:
     pods = entry.fields["PodUIDs"]
     place = f"{place}.PodUIDs"
     if pods is None:
@@ -71,11 +71,11 @@ def _pods(place: Place, entry: Entry, known_pods: t.Optional[t.Collection[str]])
     return faults
 
 
-def repeats(items: t.Optional[t.Sequence[t.Any]]) -> t.List[int]:
+def repeats(items: t.Sequence[t.Any] | None) -> list[int]:
     """The places of a list's items that stand in it before already, to the last detail."""
     if not items or len(items) < 2:
         return []
-    seen: t.Set[str] = set()
+    seen: set[str] = set()
     places = []
     for index, item in enumerate(items):
         key = json.dumps(item, sort_keys=True)
@@ -85,7 +85,7 @@ def repeats(items: t.Optional[t.Sequence[t.Any]]) -> t.List[int]:
     return places
 
 
-def _crc_drivers(place: Place, entry: Entry) -> t.List[Fault]:
+def _crc_drivers(place: Place, entry: Entry) -> list[Fault]:
     faults = []
     for driver, state in (entry.fields["DriverState"] or {}).items():
         devices = state["Devices"]
@@ -93,7 +93,9 @@ def _crc_drivers(place: Place, entry: Entry) -> t.List[Fault]:
         if not driver:
             faults.append(fault("no_driver_name", at, f"Claim {entry.label} has a driver without a name."))
         elif devices is None:
-            faults.append(fault("devices_pending", at, f"Driver {driver} had not answered yet for claim {entry.label}."))
+            faults.append(
+                fault("devices_pending", at, f"Driver {driver} had not answered yet for claim {entry.label}.")
+            )
         count = len(repeats(devices))
         if count:
             text = f"Claim {entry.label} lists {count} of {len(devices)} devices of driver {driver} again."
@@ -101,7 +103,7 @@ def _crc_drivers(place: Place, entry: Entry) -> t.List[Fault]:
     return faults
 
 
-def _fnv_devices(place: Place, entry: Entry) -> t.List[Fault]:
+def _fnv_devices(place: Place, entry: Entry) -> list[Fault]:
     fields = entry.fields
     faults = []
     for driver, devices in (fields["CDIDevices"] or {}).items():
@@ -127,12 +129,12 @@ def _cdi_names(at: Place, entry: Entry, driver: str, devices: t.Iterable[str]) -
             yield fault(code, at, text, {"driver": driver, "device": device})
 
 
-def _together(list_key: str, found: EntryList) -> t.List[Fault]:
+def _together(list_key: str, found: EntryList) -> list[Fault]:
     """Claims that get in each other's way. The last of equal keys is the one that a kubelet keeps."""
-    faults: t.List[Fault] = []
-    by_key: t.Dict[t.Tuple[str, ...], int] = {}
-    by_name: t.Dict[str, int] = {}
-    by_uid: t.Dict[str, int] = {}
+    faults: list[Fault] = []
+    by_key: dict[tuple[str, ...], int] = {}
+    by_name: dict[str, int] = {}
+    by_uid: dict[str, int] = {}
     for index in range(len(found.entries) - 1, -1, -1):
         entry = found.entries[index]
         place = f"{list_key}[{index}]"
@@ -161,20 +163,20 @@ def _repeated(place: Place, list_key: str, entry: Entry, keeper: Entry, last: in
     return fault("conflicting_claim", place, text, facts)
 
 
-_KNOWN: t.Mapping[str, t.FrozenSet[str]] = {
+_KNOWN: t.Mapping[str, frozenset[str]] = {
     FNV: frozenset(fold(name) for form in FORMATS if form.family == CRC for name in form.claim.names),
     CRC: frozenset(fold(name) for form in FORMATS if form.family == FNV for name in form.claim.names),
 }
 
 
-def spelling(place: Place, entry: Entry) -> t.List[Fault]:
+def spelling(place: Place, entry: Entry) -> list[Fault]:
     """Keys of one claim that are repeated, oddly spelt, or unknown."""
-    faults: t.List[Fault] = []
+    faults: list[Fault] = []
     _walk(gojson.parse(entry.text), RICHEST[entry.family].claim, place, _KNOWN[entry.family], faults)
     return faults
 
 
-def _walk(node: Node, kind: GoType, place: Place, foreign: t.FrozenSet[str], faults: t.List[Fault]) -> None:
+def _walk(node: Node, kind: GoType, place: Place, foreign: frozenset[str], faults: list[Fault]) -> None:
     if isinstance(kind, Pointer):
         _walk(node, kind.item, place, foreign, faults)
     elif isinstance(kind, Slice) and node.kind == "array":
@@ -191,10 +193,10 @@ def _walk(node: Node, kind: GoType, place: Place, foreign: t.FrozenSet[str], fau
                 _walk(item, field.type, f"{place}.{field.name}", foreign, faults)
 
 
-def key_faults(node: Node, struct: Struct, place: Place, foreign: t.Container[str] = ()) -> t.List[Fault]:
+def key_faults(node: Node, struct: Struct, place: Place, foreign: t.Container[str] = ()) -> list[Fault]:
     """Keys of one object that are repeated, spelt otherwise than the kubelet spells them, or unknown to it."""
     faults = []
-    seen: t.Set[str] = set()
+    seen: set[str] = set()
     for key, _ in node.members():
         field = struct.field_for(key)
         at = f"{place}.{key}" if place else key

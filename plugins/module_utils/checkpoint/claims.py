@@ -27,9 +27,9 @@ class Device:
 
     pool_name: str
     device_name: str
-    request_names: t.Tuple[str, ...] = ()
-    cdi_device_ids: t.Tuple[str, ...] = ()
-    share_id: t.Optional[str] = None
+    request_names: tuple[str, ...] = ()
+    cdi_device_ids: tuple[str, ...] = ()
+    share_id: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +43,8 @@ class ClaimState:
     uid: str
     name: str
     namespace: str
-    pod_uids: t.FrozenSet[str] = frozenset()
-    drivers: t.Mapping[str, t.Optional[t.Tuple[Device, ...]]] = dataclasses.field(default_factory=dict)
+    pod_uids: frozenset[str] = frozenset()
+    drivers: t.Mapping[str, tuple[Device, ...] | None] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def from_fields(cls, fields: t.Mapping[str, t.Any]) -> ClaimState:
@@ -57,7 +57,7 @@ class ClaimState:
             drivers={name: _devices(state["Devices"]) for name, state in (fields["DriverState"] or {}).items()},
         )
 
-    def to_fields(self) -> t.Dict[str, t.Any]:
+    def to_fields(self) -> dict[str, t.Any]:
         """The claim as `formats` describes it."""
         return {
             "ClaimUID": self.uid,
@@ -68,7 +68,7 @@ class ClaimState:
         }
 
 
-def _devices(items: t.Optional[t.Sequence[t.Mapping[str, t.Any]]]) -> t.Optional[t.Tuple[Device, ...]]:
+def _devices(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> tuple[Device, ...] | None:
     if items is None:
         return None
     devices = [
@@ -84,7 +84,7 @@ def _devices(items: t.Optional[t.Sequence[t.Mapping[str, t.Any]]]) -> t.Optional
     return tuple(dict.fromkeys(devices))
 
 
-def _device_fields(devices: t.Optional[t.Tuple[Device, ...]]) -> t.Optional[t.List[t.Dict[str, t.Any]]]:
+def _device_fields(devices: tuple[Device, ...] | None) -> list[dict[str, t.Any]] | None:
     if devices is None:
         return None
     return [

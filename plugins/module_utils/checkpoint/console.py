@@ -17,7 +17,7 @@ _MOST = 20
 
 def inspection(report: Json, everything: bool = False) -> str:
     """A report of `statefile.inspect`."""
-    lines = [str(report["path"]), *_summary(report), ""]
+    lines = [str(report["file"]), *_summary(report), ""]
     lines += _faults(report["faults"], everything)
     lines += _claims(report["claims"], everything)
     lines += _next_step(report)
@@ -55,7 +55,7 @@ def _faults(faults: t.Sequence[Json], everything: bool) -> t.Iterator[str]:
     if not faults:
         return
     yield "Faults"
-    shown: t.Dict[str, int] = {}
+    shown: dict[str, int] = {}
     for item in faults:
         shown[item["code"]] = shown.get(item["code"], 0) + 1
         if not everything and shown[item["code"]] > 5:
@@ -127,15 +127,15 @@ def _next_step(report: Json) -> t.Iterator[str]:
         yield f"  ... and {len(steps) - _MOST} more"
     if report["kubelet"]:
         yield f"First stop the kubelet. {report['kubelet']['how_to_stop']}"
-    yield f"Next: repair {report['path']}"
+    yield f"Next: repair {report['file']}"
 
 
 def change(result: Json, check: bool) -> str:
     """A result of `statefile.change`."""
     if not result["changed"]:
-        return f"{result['path']}: nothing to do, {result['claims_before']} claims.\n"
+        return f"{result['file']}: nothing to do, {result['claims_before']} claims.\n"
     verb = "would be changed" if check else "changed"
-    lines = [f"{result['path']}: {verb}, {result['claims_before']} claims before, {result['claims_after']} after."]
+    lines = [f"{result['file']}: {verb}, {result['claims_before']} claims before, {result['claims_after']} after."]
     if result["format"]:
         lines.append(f"  format    {result['format']}")
     if result.get("restored_from"):

@@ -37,8 +37,8 @@ class Loss:
 def convert(draft: Draft, form: Format) -> Draft:
     """The draft's claims for kubelets that read ``form``; every loss becomes a step."""
     same = draft.family == form.family
-    entries: t.List[Entry] = []
-    losses: t.List[Loss] = []
+    entries: list[Entry] = []
+    losses: list[Loss] = []
     for entry in draft.entries:
         converted, lost = _within_family(entry, form) if same else _across(entry, form)
         entries.append(converted)
@@ -47,19 +47,21 @@ def convert(draft: Draft, form: Format) -> Draft:
     if same:
         result.source, result.document, result.resets = draft.source, draft.document, draft.resets
     for loss in losses:
-        result.did("convert", loss.claim, f"{form.name} does not hold the {loss.text} of claim {loss.claim}.", loss.text)
+        result.did(
+            "convert", loss.claim, f"{form.name} does not hold the {loss.text} of claim {loss.claim}.", loss.text
+        )
     return result
 
 
-def _within_family(entry: Entry, form: Format) -> t.Tuple[Entry, t.List[Loss]]:
+def _within_family(entry: Entry, form: Format) -> tuple[Entry, list[Loss]]:
     if form.family == CRC:
         return _crc_devices(entry, share_id=form is CRC_1_35)
     return _fnv_handles(entry, form)
 
 
-def _crc_devices(entry: Entry, share_id: bool) -> t.Tuple[Entry, t.List[Loss]]:
+def _crc_devices(entry: Entry, share_id: bool) -> tuple[Entry, list[Loss]]:
     """With ``ShareID`` in each device as 1.35 writes it, or without, as before."""
-    edits: t.List[Edit] = []
+    edits: list[Edit] = []
     losses = []
     for device in _devices(gojson.parse(entry.text)):
         shares = members_named(device, "ShareID")
@@ -90,7 +92,7 @@ def _insert_share_id(device: Node) -> Edit:
     return Edit(device.start + 1, device.start + 1, f'"ShareID":null{comma}')
 
 
-def _fnv_handles(entry: Entry, form: Format) -> t.Tuple[Entry, t.List[Loss]]:
+def _fnv_handles(entry: Entry, form: Format) -> tuple[Entry, list[Loss]]:
     """With the handles that ``form`` knows: none in 1.27, without structured data before 1.30, one at least after."""
     handles = entry.fields.get("ResourceHandles")
     if form is FNV_1_27:
@@ -103,16 +105,15 @@ def _fnv_handles(entry: Entry, form: Format) -> t.Tuple[Entry, t.List[Loss]]:
     losses = [] if form is FNV_1_30 else _handle_losses(entry, handles, data=False)
     if not losses:
         return entry, []
-    struct = form.claim.field_for("ResourceHandles")
-    assert struct is not None
-    return with_field(entry, "ResourceHandles", struct.type.encode(handles)), losses
+    handles_type = form.claim.field("ResourceHandles").type
+    return with_field(entry, "ResourceHandles", handles_type.encode(handles)), losses
 
 
-def _handle(driver: str, data: str = "") -> t.Dict[str, t.Any]:
+def _handle(driver: str, data: str = "") -> dict[str, t.Any]:
     return {"driverName": driver, "data": data, "structuredData": None}
 
 
-def _handle_losses(entry: Entry, handles: t.Optional[t.Sequence[Claim]], data: bool) -> t.List[Loss]:
+def _handle_losses(entry: Entry, handles: t.Sequence[Claim] | None, data: bool) -> list[Loss]:
     losses = []
     for handle in handles or ():
         driver = handle.get("driverName") or entry.fields["DriverName"]
@@ -123,12 +124,12 @@ def _handle_losses(entry: Entry, handles: t.Optional[t.Sequence[Claim]], data: b
     return losses
 
 
-def _across(entry: Entry, form: Format) -> t.Tuple[Entry, t.List[Loss]]:
+def _across(entry: Entry, form: Format) -> tuple[Entry, list[Loss]]:
     fields, losses = (_to_crc if form.family == CRC else _to_fnv)(entry)
     return Entry.from_fields(form.family, fields, form), losses
 
 
-def _to_crc(entry: Entry) -> t.Tuple[Claim, t.List[Loss]]:
+def _to_crc(entry: Entry) -> tuple[Claim, list[Loss]]:
     """A classic claim as 1.31 and later hold it: one device a driver, with its CDI names and nothing else."""
     old = entry.fields
     cdi = old["CDIDevices"] or {}
@@ -139,14 +140,14 @@ def _to_crc(entry: Entry) -> t.Tuple[Claim, t.List[Loss]]:
     return {**_identity(old), "DriverState": state}, losses
 
 
-def _nameless_device(cdi_names: t.Optional[t.List[str]]) -> t.Dict[str, t.Any]:
+def _nameless_device(cdi_names: list[str] | None) -> dict[str, t.Any]:
     return {"PoolName": "", "DeviceName": "", "ShareID": None, "RequestNames": None, "CDIDeviceIDs": cdi_names}
 
 
-def _to_fnv(entry: Entry) -> t.Tuple[Claim, t.List[Loss]]:
+def _to_fnv(entry: Entry) -> tuple[Claim, list[Loss]]:
     """A structured claim as 1.27 to 1.30 hold it: a handle and the CDI names for each driver."""
     drivers = entry.drivers()
-    cdi: t.Dict[str, t.List[str]] = {}
+    cdi: dict[str, list[str]] = {}
     losses = []
     for driver in drivers:
         devices = entry.fields["DriverState"][driver]["Devices"]

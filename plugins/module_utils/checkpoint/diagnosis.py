@@ -15,7 +15,6 @@ from .formats import CRC, CRC_1_31, CRC_1_35, FNV, FNV_1_27, FNV_1_28, FNV_1_30,
 from .gojson import encode_text
 from .gotypes import fold
 
-
 SOUND = "sound"
 FAULTY = "faulty"
 REFUSED = "refused"
@@ -32,31 +31,31 @@ class Diagnosis:
     order: the file, its members, its claims.
     """
 
-    document: t.Optional[Document]
-    release: t.Optional[str] = None
-    base: t.Optional[Document] = None
-    family: t.Optional[str] = None
-    format: t.Optional[Format] = None
-    found: t.Optional[EntryList] = None
-    saved: t.Optional[salvage.Salvage] = None
-    faults: t.List[Fault] = dataclasses.field(default_factory=list)
+    document: Document | None
+    release: str | None = None
+    base: Document | None = None
+    family: str | None = None
+    format: Format | None = None
+    found: EntryList | None = None
+    saved: salvage.Salvage | None = None
+    faults: list[Fault] = dataclasses.field(default_factory=list)
 
     @property
-    def verdicts(self) -> t.Dict[str, str]:
+    def verdicts(self) -> dict[str, str]:
         """Release to what its kubelet says; a missing file is read as an empty one."""
         if self.document is None:
-            return {release: "ok:0" for release in RELEASES}
+            return dict.fromkeys(RELEASES, "ok:0")
         return self.document.verdicts()
 
-    def starts(self) -> t.Dict[str, startup.Start]:
+    def starts(self) -> dict[str, startup.Start]:
         """Release to how its kubelet comes up with this file."""
         if self.document is None:
-            return {release: startup.Start(startup.STARTS, 0) for release in RELEASES}
+            return dict.fromkeys(RELEASES, startup.Start(startup.STARTS, 0))
         by_format = {form: startup.start_with(self.document.read_as(form)) for form in FORMATS}
         return {release: start for form, start in by_format.items() for release in form.releases}
 
     @property
-    def releases(self) -> t.Tuple[str, ...]:
+    def releases(self) -> tuple[str, ...]:
         """The releases that matter: the one asked for, else those that write this format, else all."""
         if self.release is not None:
             return (self.release,)
@@ -71,14 +70,14 @@ class Diagnosis:
             return REFUSED
         return FAULTY if any(item.severity != "info" for item in self.faults) else SOUND
 
-    def reading(self) -> t.Optional[Reading]:
+    def reading(self) -> Reading | None:
         """How a kubelet of the file's own format reads it."""
         if self.document is None or self.format is None:
             return None
         return self.document.read_as(self.format)
 
     @property
-    def entries(self) -> t.List[Entry]:
+    def entries(self) -> list[Entry]:
         """The claims that the file holds, or that can be saved from it."""
         if self.found is not None:
             return self.found.entries
@@ -86,10 +85,10 @@ class Diagnosis:
 
 
 def diagnose(
-    data: t.Optional[bytes],
+    data: bytes | None,
     *,
-    release: t.Optional[str] = None,
-    known_pods: t.Optional[t.Collection[str]] = None,
+    release: str | None = None,
+    known_pods: t.Collection[str] | None = None,
 ) -> Diagnosis:
     """Look at the bytes of a ``dra_manager_state``, or at None for a file that is not there.
 
@@ -114,7 +113,7 @@ def diagnose(
     return diagnosis
 
 
-def _sound_part(document: Document) -> t.Optional[Document]:
+def _sound_part(document: Document) -> Document | None:
     """The document inside a file that has a byte order mark before it or something else behind it."""
     data = document.data
     if data.startswith(file_checks.BYTE_ORDER_MARK):
@@ -125,9 +124,7 @@ def _sound_part(document: Document) -> t.Optional[Document]:
     return None
 
 
-def _diagnose_document(
-    diagnosis: Diagnosis, document: Document, known_pods: t.Optional[t.Collection[str]]
-) -> None:
+def _diagnose_document(diagnosis: Diagnosis, document: Document, known_pods: t.Collection[str] | None) -> None:
     faults = diagnosis.faults
     family = diagnosis.family = family_of(document)
     if family is None:
@@ -141,7 +138,7 @@ def _diagnose_document(
     faults += file_checks.check_checksum(document, family)
     found = EntryList(document, family)
     diagnosis.format = format_of(document, family, found)
-    if found.part.root is None or _list_lost(document, found):
+    if found.part.error is not None or _list_lost(document, found):
         diagnosis.saved = salvage.search(document.text)
     else:
         diagnosis.found = found
@@ -154,15 +151,13 @@ def _list_lost(document: Document, found: EntryList) -> bool:
     faults = list(found.faults) + (document.outer_faults if found.family == CRC else [])
     if {"", "Data", list_key} & {item.path for item in faults}:
         return True
-    keys = {fold(key) for key, _ in found.part.root.members()} if found.part.root is not None else set()
+    keys = {fold(key) for key, _ in found.part.root.members()}
     return found.family == CRC and "entries" in keys and fold(list_key) not in keys
 
 
-def family_of(document: Document) -> t.Optional[str]:
+def family_of(document: Document) -> str | None:
     """Which family a JSON document belongs to; a file for both families counts as ``crc``, the newer one."""
     root = document.outer.root
-    if root is None:
-        return None
     if root.kind != "object":
         return CRC if root.kind == "null" else None
     keys = {fold(key) for key, _ in root.members()}
@@ -193,7 +188,7 @@ def _needed_format(family: str, found: EntryList) -> Format:
     return FNV_1_28 if any("ResourceHandles" in entry.text for entry in found.entries) else FNV_1_27
 
 
-def _for_release(diagnosis: Diagnosis, release: str) -> t.List[Fault]:
+def _for_release(diagnosis: Diagnosis, release: str) -> list[Fault]:
     """The faults as the node's own kubelet minds them, and one more if the file was made for another release."""
     faults = [item for item in diagnosis.faults if _concerns(item, release)]
     verdicts = diagnosis.verdicts
@@ -212,11 +207,10 @@ def _concerns(item: Fault, release: str) -> bool:
     return any(release in expand(releases) for releases in item.effects)
 
 
-def expand(text: str) -> t.Set[str]:
+def expand(text: str) -> set[str]:
     """The releases of a text such as ``1.27-1.30``, ``1.31 and later`` or ``1.28, 1.30``."""
-    chosen: t.Set[str] = set()
+    chosen: set[str] = set()
     for part in text.split(", "):
         first, _, last = part.replace(" and later", f"-{RELEASES[-1]}").partition("-")
         chosen.update(RELEASES[RELEASES.index(first) : RELEASES.index(last or first) + 1])
     return chosen
-

@@ -17,24 +17,24 @@ OK = "ok"
 MISMATCH = "checksum_mismatch"
 WRONG_TYPE = "wrong_type"
 
-Claim = t.Dict[str, t.Any]
+Claim = dict[str, t.Any]
 """A decoded claim: one item for each field of its format's struct (see `formats`)."""
 
 
 class Part:
     """A text that holds a list of claims: the file itself (``fnv``) or the text inside ``Data`` (``crc``).
 
-    ``root`` is its node tree, or None where ``error`` says why there is none. Of a text that is wholly canonical only
+    ``root`` is its node tree, a null where ``error`` says why there is none. Of a text that is wholly canonical only
     the outermost members are nodes, and ``plain`` holds its claims.
     """
 
     def __init__(self, text: str, family: str) -> None:
         self.text = text
         self.family = family
-        self.root: t.Optional[Node] = None
-        self.error: t.Optional[GoSyntaxError] = None
-        self.plain: t.Optional[t.List[Claim]] = None
-        self.spans: t.List[canonical.Span] = []
+        self.root = Node("null", 0, 0, None)
+        self.error: GoSyntaxError | None = None
+        self.plain: list[Claim] | None = None
+        self.spans: list[canonical.Span] = []
         found = canonical.split(text, family)
         if found is not None:
             self.spans = found.spans
@@ -53,9 +53,8 @@ class Part:
             members.append(("checksum", Node("number", end - 1 - len(checksum), end - 1, checksum)))
         return Node("object", 0, end, members)
 
-    def decode(self, form: Format) -> t.Tuple[t.Dict[str, t.Any], t.List[TypeFault]]:
+    def decode(self, form: Format) -> tuple[dict[str, t.Any], list[TypeFault]]:
         """The document struct of ``form`` as Go fills it from this text, and the type errors it would meet."""
-        assert self.root is not None
         into = Decoding(self.text)
         document = form.document.zero()
         if form.family == FNV:
@@ -80,10 +79,10 @@ class Reading:
     format: Format
     error_class: str
     go_message: str = ""
-    claims: t.Optional[t.List[Claim]] = None
-    stored: t.Optional[int] = None
-    computed: t.Optional[int] = None
-    type_faults: t.List[TypeFault] = dataclasses.field(default_factory=list)
+    claims: list[Claim] | None = None
+    stored: int | None = None
+    computed: int | None = None
+    type_faults: list[TypeFault] = dataclasses.field(default_factory=list)
     fallback: bool = False
 
     @property
@@ -104,17 +103,17 @@ class Document:
         self.data = data
         self.text = gojson.decode_bytes(data)
         self.outer = Part(self.text, FNV)
-        self.checkpoint: t.Dict[str, t.Any] = {"Data": EMPTY_DATA, "Checksum": checksums.crc(EMPTY_DATA)}
-        self.outer_faults: t.List[TypeFault] = []
-        if self.outer.root is not None:
+        self.checkpoint: dict[str, t.Any] = {"Data": EMPTY_DATA, "Checksum": checksums.crc(EMPTY_DATA)}
+        self.outer_faults: list[TypeFault] = []
+        if self.outer.error is None:
             into = Decoding(self.text)
             self.checkpoint = CRC_DOCUMENT.decode(self.outer.root, self.checkpoint, "", into)
             self.outer_faults = into.faults
-        self._inner: t.Optional[Part] = None
-        self._readings: t.Dict[str, Reading] = {}
+        self._inner: Part | None = None
+        self._readings: dict[str, Reading] = {}
 
     @property
-    def error(self) -> t.Optional[GoSyntaxError]:
+    def error(self) -> GoSyntaxError | None:
         """Why the file is not JSON, or None."""
         return self.outer.error
 
@@ -136,7 +135,7 @@ class Document:
             reading = self._readings[form.name] = self._read_as(form)
         return reading
 
-    def verdicts(self) -> t.Dict[str, str]:
+    def verdicts(self) -> dict[str, str]:
         """Release to verdict, for every release that is known."""
         return {release: self.read_as(form).verdict for form in FORMATS for release in form.releases}
 
@@ -196,7 +195,7 @@ class Document:
 
 def _claims_of(
     part: Part, form: Format, document: t.Mapping[str, t.Any], faults: t.Sequence[TypeFault]
-) -> t.Optional[t.List[Claim]]:
+) -> list[Claim] | None:
     """The claims of a decoded part; None where there is no list of claims to read."""
     if {"", form.list_key} & {fault.path for fault in faults}:
         return None

@@ -9,13 +9,11 @@ stays as it was; otherwise a new file is written around the claims, which keep t
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 from . import checksums, gojson
-from .document import Document
+from .document import Document, Part
 from .entries import RICHEST, Edit, Entry, EntryList, members_named, splice
 from .formats import CRC, DATA_API_VERSION, DATA_KIND, FNV, Format
-from .gojson import Node
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Step:
     text: str
     loses: str = ""
 
-    def to_dict(self) -> t.Dict[str, str]:
+    def to_dict(self) -> dict[str, str]:
         """As modules return it."""
         return dataclasses.asdict(self)
 
@@ -41,17 +39,17 @@ class Draft:
     """
 
     family: str
-    entries: t.List[Entry]
-    source: t.Optional[EntryList] = None
-    document: t.Optional[Document] = None
-    resets: t.Dict[str, str] = dataclasses.field(default_factory=dict)
-    steps: t.List[Step] = dataclasses.field(default_factory=list)
+    entries: list[Entry]
+    source: EntryList | None = None
+    document: Document | None = None
+    resets: dict[str, str] = dataclasses.field(default_factory=dict)
+    steps: list[Step] = dataclasses.field(default_factory=list)
 
     def did(self, action: str, place: str, text: str, loses: str = "") -> None:
         """Note a step."""
         self.steps.append(Step(action, place, text, loses))
 
-    def render(self, form: Format, hashed_as: t.Optional[Format] = None) -> bytes:
+    def render(self, form: Format, hashed_as: Format | None = None) -> bytes:
         """The file's bytes for kubelets that read ``form``.
 
         ``hashed_as`` names the text that the checksum of the ``fnv`` family covers, if not that of ``form``: the text
@@ -69,51 +67,47 @@ class Draft:
         entries = f'"entries":[{claims}],' if self.entries else ""
         return _with_fnv(f'{{"version":"v1",{entries}"checksum":0}}', hashed_as)
 
-    def _in_place(self, hashed_as: Format) -> t.Optional[bytes]:
+    def _in_place(self, hashed_as: Format) -> bytes | None:
+        """The old file with what changed replaced; None where it cannot be edited."""
         source, document = self.source, self.document
-        if source is None or document is None or document.outer.root is None:
+        if source is None or document is None:
             return None
-        unchanged = len(source.entries) == len(self.entries) and all(
-            old is new for old, new in zip(source.entries, self.entries)
-        )
-        if not unchanged and source.list_node is None:
-            return None
-        root = self._full_root(document) if self.family == FNV or self.resets else None
-        edits = self._resets(source, root)
-        if not unchanged:
-            assert source.list_node is not None
+        edits = self._resets(source.part)
+        if not self._unchanged(source):
+            if source.list_node is None:
+                return None
             claims = ",".join(entry.text for entry in self.entries)
             edits.append(Edit(source.list_node.start, source.list_node.end, f"[{claims}]"))
         text = splice(source.part.text, edits)
-        if self.family == FNV:
-            return _with_fnv(text, hashed_as)
-        return self._around(document, text)
+        return _with_fnv(text, hashed_as) if self.family == FNV else _around(document, text)
 
-    def _full_root(self, document: Document) -> Node:
-        part = document.part(self.family)
-        return gojson.parse(part.text) if part.plain is not None else part.root or gojson.parse(part.text)
+    def _unchanged(self, source: EntryList) -> bool:
+        return len(source.entries) == len(self.entries) and all(
+            old is new for old, new in zip(source.entries, self.entries)
+        )
 
-    def _resets(self, source: EntryList, root: t.Optional[Node]) -> t.List[Edit]:
-        if root is None:
+    def _resets(self, part: Part) -> list[Edit]:
+        if not self.resets:
             return []
+        root = gojson.parse(part.text)  # of a canonical part only the outermost members are nodes
         return [
             Edit(node.start, node.end, value)
             for name, value in self.resets.items()
             for node in members_named(root, name)
         ]
 
-    def _around(self, document: Document, inner: str) -> t.Optional[bytes]:
-        """The file with another text inside ``Data``."""
-        root = document.outer.root
-        assert root is not None
-        data = members_named(root, "Data")
-        sums = members_named(root, "Checksum")
-        if len(data) != 1 or data[0].kind != "string" or not sums:
-            return None
-        edits = [Edit(node.start, node.end, str(checksums.crc(inner))) for node in sums]
-        if inner != document.inner.text:
-            edits.append(Edit(data[0].start, data[0].end, gojson.quote(inner)))
-        return gojson.encode_text(splice(document.text, edits))
+
+def _around(document: Document, inner: str) -> bytes | None:
+    """The file with another text inside ``Data``; None where it has no such member, or several."""
+    root = document.outer.root
+    data = members_named(root, "Data")
+    sums = members_named(root, "Checksum")
+    if len(data) != 1 or data[0].kind != "string" or not sums:
+        return None
+    edits = [Edit(node.start, node.end, str(checksums.crc(inner))) for node in sums]
+    if inner != document.inner.text:
+        edits.append(Edit(data[0].start, data[0].end, gojson.quote(inner)))
+    return gojson.encode_text(splice(document.text, edits))
 
 
 def _with_fnv(text: str, hashed_as: Format) -> bytes:
@@ -121,9 +115,7 @@ def _with_fnv(text: str, hashed_as: Format) -> bytes:
     document = Document(gojson.encode_text(text))
     decoded, _ = document.outer.decode(RICHEST[FNV])
     value = checksums.fnv_of_document(hashed_as, decoded)
-    root = document.outer.root
-    assert root is not None
-    sums = members_named(root, "checksum")
+    sums = members_named(document.outer.root, "checksum")
     if sums:
         return gojson.encode_text(splice(text, [Edit(node.start, node.end, str(value)) for node in sums]))
     end = gojson.parse(text).end - 1

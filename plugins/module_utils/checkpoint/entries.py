@@ -26,12 +26,12 @@ class Entry:
     fields: Claim
 
     @classmethod
-    def from_fields(cls, family: str, fields: Claim, form: t.Optional[Format] = None) -> Entry:
+    def from_fields(cls, family: str, fields: Claim, form: Format | None = None) -> Entry:
         """A new claim, spelt as a kubelet that writes ``form`` (by default the richest) spells it."""
         return cls(family, (form or RICHEST[family]).claim.encode(fields), fields)
 
     @classmethod
-    def from_text(cls, family: str, text: str) -> t.Tuple[Entry, t.List[TypeFault]]:
+    def from_text(cls, family: str, text: str) -> tuple[Entry, list[TypeFault]]:
         """A claim from its text, with the type errors that a kubelet would meet; raises `GoSyntaxError`."""
         into = Decoding(text)
         struct = RICHEST[family].claim
@@ -54,11 +54,11 @@ class Entry:
         return f"{self.name} ({self.uid or 'no UID'})"
 
     @property
-    def pods(self) -> t.List[str]:
+    def pods(self) -> list[str]:
         """The UIDs of the pods that hold the claim, sorted."""
         return sorted(self.fields["PodUIDs"] or ())
 
-    def drivers(self) -> t.List[str]:
+    def drivers(self) -> list[str]:
         """The drivers that a kubelet calls for this claim, sorted."""
         if self.family == CRC:
             return sorted(self.fields["DriverState"] or ())
@@ -77,10 +77,10 @@ class EntryList:
     def __init__(self, document: Document, family: str) -> None:
         self.part: Part = document.part(family)
         self.family = family
-        self.list_node: t.Optional[Node] = None
-        self.faults: t.List[TypeFault] = []
-        self.entries: t.List[Entry] = []
-        if self.part.root is None:
+        self.list_node: Node | None = None
+        self.faults: list[TypeFault] = []
+        self.entries: list[Entry] = []
+        if self.part.error is not None:
             return
         form = RICHEST[family]
         decoded, self.faults = self.part.decode(form)
@@ -94,14 +94,13 @@ class EntryList:
             else:
                 self.entries.append(Entry.from_fields(family, fields))
 
-    def _find_list(self, form: Format) -> t.Optional[Node]:
+    def _find_list(self, form: Format) -> Node | None:
         if self.part.spans:
             return Node("array", self.part.spans[0][0] - 1, self.part.spans[-1][1] + 1, None)
-        assert self.part.root is not None
         found = [node for key, node in self.part.root.members() if fold(key) == fold(form.list_key)]
         return found[0] if len(found) == 1 and found[0].kind in ("array", "null") else None
 
-    def _spans(self) -> t.List[t.Tuple[int, int]]:
+    def _spans(self) -> list[tuple[int, int]]:
         if self.part.spans:
             return self.part.spans
         if self.list_node is None or self.list_node.kind == "null":
@@ -117,7 +116,7 @@ class Edit(t.NamedTuple):
     text: str
 
 
-def splice(text: str, edits: t.Iterable[Edit], within: t.Optional[Node] = None) -> str:
+def splice(text: str, edits: t.Iterable[Edit], within: Node | None = None) -> str:
     """A text, or the part of it that a node spans, with some spans replaced; spans must not overlap."""
     parts = []
     pos, end = (0, len(text)) if within is None else (within.start, within.end)
@@ -127,7 +126,7 @@ def splice(text: str, edits: t.Iterable[Edit], within: t.Optional[Node] = None) 
     return "".join([*parts, text[pos:end]])
 
 
-def members_named(node: Node, name: str) -> t.List[Node]:
+def members_named(node: Node, name: str) -> list[Node]:
     """The members of an object that Go would read into the field ``name``, in file order."""
     return [member for key, member in node.members() if fold(key) == fold(name)]
 

@@ -67,7 +67,9 @@ KINDS: t.Mapping[str, Kind] = {
     "duplicate_key": Kind("warning", {ALL: "takes the last one"}),
     "key_spelling": Kind("info", _NOTHING),
     "unknown_field": Kind("info", {ALL: "ignores it and drops it at its next write"}),
-    "foreign_field": Kind("info", {ALL: "ignores a field that its release does not know and drops it at its next write"}),
+    "foreign_field": Kind(
+        "info", {ALL: "ignores a field that its release does not know and drops it at its next write"}
+    ),
     "duplicate_claim": Kind(
         "warning",
         {OLD: "keeps the last one", NEW: "keeps the last one"},
@@ -97,7 +99,7 @@ KINDS: t.Mapping[str, Kind] = {
     "no_pods": Kind(
         "warning",
         {OLD: "keeps it for ever", NEW: "keeps it for ever: its clean-up goes by pods"},
-        remedy="Unprepare the claim with its driver (module claim, state=unprepared), or drop it if the driver forgot it.",
+        remedy="Unprepare the claim with its driver (state=unprepared of the module claim), or drop it.",
     ),
     "empty_pod_uid": Kind(
         "warning", {OLD: "keeps it for ever", NEW: "takes it for a pod that is gone"}, "drop_pod_reference", ""
@@ -121,7 +123,9 @@ KINDS: t.Mapping[str, Kind] = {
     "no_driver_name": Kind(
         "warning", {NEW: "calls a driver without a name, which always fails"}, "drop_driver", "the devices listed there"
     ),
-    "devices_pending": Kind("info", {NEW: "was about to call this driver when it wrote the file, and will call it again"}),
+    "devices_pending": Kind(
+        "info", {NEW: "was about to call this driver when it wrote the file, and will call it again"}
+    ),
     "cdi_name_refused": Kind(
         "error",
         {OLD: "does not start", NEW: "accepts it, the runtime may not"},
@@ -166,7 +170,7 @@ class Fault(Finding):
     repair: str = ""
     loses: str = ""
 
-    def to_dict(self) -> t.Dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """As modules return it."""
         kubelets = [{"releases": releases, "effect": effect} for releases, effect in self.effects.items()]
         return {**super().to_dict(), "kubelets": kubelets, "repair": self.repair, "loses": self.loses}
@@ -176,12 +180,12 @@ def fault(
     code: str,
     place: str,
     text: str,
-    facts: t.Optional[t.Mapping[str, t.Any]] = None,
+    facts: t.Mapping[str, t.Any] | None = None,
     *,
-    effects: t.Optional[t.Mapping[str, str]] = None,
-    repair: t.Optional[str] = None,
-    loses: t.Optional[str] = None,
-    severity: t.Optional[Severity] = None,
+    effects: t.Mapping[str, str] | None = None,
+    repair: str | None = None,
+    loses: str | None = None,
+    severity: Severity | None = None,
 ) -> Fault:
     """A fault of a known kind; what the kind says can be made more exact."""
     kind = KINDS[code]
@@ -204,7 +208,7 @@ _REMEDIES = {
     "cut_trailing_data": "Stop the kubelet, then repair: what follows the document is cut off.",
     "reset_field": "Stop the kubelet, then repair: the field is set to its empty value.",
     "drop_claim": "Stop the kubelet, then repair: the entry is left out.",
-    "recompute_checksum": "Compare the claims with the API, stop the kubelet, then repair: the checksum is computed anew.",
+    "recompute_checksum": "Compare the claims with the API, stop the kubelet, then repair: the checksum is made anew.",
     "convert": "Stop the kubelet, then convert the file to the release that the node runs.",
     "rename_list_key": "Stop the kubelet, then repair: the list gets the name that kubelets read.",
     "drop_repeats": "Repair when the kubelet is stopped anyway: repeats are left out.",
@@ -217,7 +221,7 @@ _REMEDIES = {
 
 def releases_text(releases: t.Sequence[str]) -> str:
     """Some releases as people write them: ``1.27-1.30, 1.35``."""
-    runs: t.List[t.List[str]] = []
+    runs: list[list[str]] = []
     for release in sorted(releases, key=RELEASES.index):
         if runs and RELEASES.index(release) == RELEASES.index(runs[-1][-1]) + 1:
             runs[-1].append(release)

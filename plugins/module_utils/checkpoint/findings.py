@@ -26,7 +26,7 @@ class Finding:
     remedy: str = ""
     facts: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
-    def to_dict(self) -> t.Dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """The finding as modules return it: every field, in declaration order, with JSON types only."""
         return {
             "code": self.code,

@@ -66,7 +66,7 @@ _HANDLE_1_30 = Struct(
 )
 
 
-def _fnv_claim(handle: t.Optional[Struct]) -> Struct:
+def _fnv_claim(handle: Struct | None) -> Struct:
     fields = [
         Field("DriverName", _STRING),
         Field("ClassName", _STRING),
@@ -133,7 +133,7 @@ class Format:
     """
 
     name: str
-    releases: t.Tuple[str, ...]
+    releases: tuple[str, ...]
     family: str
     claim: Struct
     document: Struct
@@ -143,12 +143,12 @@ class Format:
         return self.name
 
 
-def _fnv(name: str, releases: t.Tuple[str, ...], handle: t.Optional[Struct]) -> Format:
+def _fnv(name: str, releases: tuple[str, ...], handle: Struct | None) -> Format:
     claim = _fnv_claim(handle)
     return Format(name, releases, FNV, claim, _fnv_document(claim), "entries")
 
 
-def _crc(name: str, releases: t.Tuple[str, ...], share_id: bool) -> Format:
+def _crc(name: str, releases: tuple[str, ...], share_id: bool) -> Format:
     claim = _crc_claim(share_id)
     return Format(name, releases, CRC, claim, _crc_data(claim), "ClaimInfoStateList")
 

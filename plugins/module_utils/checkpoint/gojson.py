@@ -60,11 +60,11 @@ class Node:
         self.end = end
         self.value = value
 
-    def members(self) -> t.List[t.Tuple[str, Node]]:
+    def members(self) -> list[tuple[str, Node]]:
         """The members of an object, none for any other kind."""
         return self.value if self.kind == "object" else []
 
-    def get(self, key: str) -> t.Optional[Node]:
+    def get(self, key: str) -> Node | None:
         """The last member that is spelled exactly ``key``."""
         found = None
         for name, node in self.members():
@@ -115,8 +115,8 @@ class _Scanner:
     def value_at(self, pos: int) -> Node:
         text = self.text
         blanks = _BLANKS.match
-        stack: t.List[Node] = []
-        keys: t.List[str] = []
+        stack: list[Node] = []
+        keys: list[str] = []
         while True:
             node, pos = self._value(pos, len(stack))
             if node.kind in ("object", "array") and node.end < 0:
@@ -150,7 +150,7 @@ class _Scanner:
                 top.end = pos
                 node = stack.pop()
 
-    def _value(self, pos: int, depth: int) -> t.Tuple[Node, int]:
+    def _value(self, pos: int, depth: int) -> tuple[Node, int]:
         """The value that begins at ``pos``. A non-empty object or array comes back open, with ``end`` -1."""
         text = self.text
         char = text[pos : pos + 1]
@@ -177,7 +177,7 @@ class _Scanner:
             raise self._broken_token(pos + 1, "in numeric literal")
         raise self._unexpected(pos, "looking for beginning of value")
 
-    def _key(self, pos: int) -> t.Tuple[str, int]:
+    def _key(self, pos: int) -> tuple[str, int]:
         """An object key with its colon, up to the place where the value begins."""
         text = self.text
         if text[pos : pos + 1] != '"':
@@ -188,7 +188,7 @@ class _Scanner:
             raise self._unexpected(pos, "after object key")
         return key, _BLANKS.match(text, pos + 1).end()  # type: ignore[union-attr]
 
-    def _string(self, pos: int) -> t.Tuple[str, int]:
+    def _string(self, pos: int) -> tuple[str, int]:
         plain = _PLAIN_STRING.match(self.text, pos)
         if plain is not None:
             return plain.group(1), plain.end()
@@ -221,7 +221,7 @@ class _Scanner:
             pos += 6
         return self._unexpected(len(text), "in string literal")
 
-    def _literal(self, pos: int, literal: str) -> t.Tuple[Node, int]:
+    def _literal(self, pos: int, literal: str) -> tuple[Node, int]:
         text = self.text
         for index in range(1, len(literal)):
             if text[pos + index : pos + index + 1] != literal[index]:

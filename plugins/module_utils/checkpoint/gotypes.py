@@ -26,13 +26,13 @@ class Decoding:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.faults: t.List[TypeFault] = []
+        self.faults: list[TypeFault] = []
 
     def mismatch(self, path: str, expected: str, node: Node) -> None:
         self.faults.append(TypeFault(path, expected, node.kind))
 
 
-class GoList(t.List[t.Any]):
+class GoList(list[t.Any]):
     """A slice. ``spare`` is what a longer, earlier value left behind in its backing array.
 
     Go decodes a repeated key into the elements that are there already, so fields that the repeat leaves out keep their
@@ -129,10 +129,10 @@ class Slice(GoType):
             return old
         if not node.value:
             return GoList()
-        memory: t.List[t.Any] = []
+        memory: list[t.Any] = []
         if old is not None:
             memory = list(old) + list(getattr(old, "spare", ()))
-        items: t.List[t.Any] = []
+        items: list[t.Any] = []
         for index, element in enumerate(node.value):
             before = memory[index] if index < len(memory) else self.item.zero()
             items.append(self.item.decode(element, before, f"{path}[{index}]", into))
@@ -164,7 +164,7 @@ class Map(GoType):
         if node.kind != "object":
             into.mismatch(path, "object", node)
             return old
-        result: t.Dict[str, t.Any] = {} if old is None else old
+        result: dict[str, t.Any] = {} if old is None else old
         for key, element in node.value:
             result[key] = self.item.decode(element, self.item.zero(), f"{path}[{key}]", into)
         return result
@@ -183,7 +183,7 @@ class Map(GoType):
 
 
 class Field(t.NamedTuple):
-    """A struct field: its JSON name, its type, its Go name where the two differ, and whether it is left out if empty."""
+    """A struct field: its JSON name, its type, its Go name where that differs, and whether it is left out if empty."""
 
     name: str
     type: GoType
@@ -206,10 +206,14 @@ class Struct(GoType):
         self._exact = {field.name: field for field in fields}
         self._folded = {fold(field.name): field for field in fields}
 
-    def zero(self) -> t.Dict[str, t.Any]:
+    def zero(self) -> dict[str, t.Any]:
         return {field.name: field.type.zero() for field in self.fields}
 
-    def field_for(self, key: str) -> t.Optional[Field]:
+    def field(self, name: str) -> Field:
+        """The field with exactly this name."""
+        return self._exact[name]
+
+    def field_for(self, key: str) -> Field | None:
         """The field that Go fills from ``key``, if any."""
         return self._exact.get(key) or self._folded.get(fold(key))
 

@@ -32,16 +32,16 @@ def mend(diagnosis: Diagnosis, family: str) -> Draft:
     if diagnosis.found is None:
         return _rebuild(diagnosis, family)
     draft = Draft(diagnosis.found.family, list(diagnosis.found.entries), diagnosis.found, diagnosis.base)
-    by_entry: t.Dict[int, t.List[Fault]] = {}
+    by_entry: dict[int, list[Fault]] = {}
     for item in diagnosis.faults:
         index = _INDEX.match(item.place)
         if index is not None and item.repair:
             by_entry.setdefault(int(index.group(1)), []).append(item)
         elif item.repair:
             _mend_file(draft, item)
-    entries: t.List[Entry] = []
+    entries: list[Entry] = []
     for number, entry in enumerate(draft.entries):
-        mended: t.Optional[Entry] = entry
+        mended: Entry | None = entry
         for item in by_entry.get(number, ()):
             if mended is not None:
                 mended = _MENDERS[item.repair](mended, item)
@@ -103,9 +103,7 @@ def _reset(entry: Entry, faults: t.Iterable[TypeFault]) -> Entry:
     for name in sorted({_STEP.findall(item.path)[0][0] for item in faults}):
         if name == "PodUIDs" and fields[name] is None:
             fields[name] = {uid: {} for uid in _listed_pods(root)}
-        field = struct.field_for(name)
-        assert field is not None
-        entry = with_field(entry, name, field.type.encode(fields[name]))
+        entry = with_field(entry, name, struct.field(name).type.encode(fields[name]))
     return entry
 
 
@@ -122,7 +120,7 @@ def _drop_item(fields: t.Any, path: str) -> None:
         del value[int(index)]
 
 
-def _listed_pods(root: Node) -> t.List[str]:
+def _listed_pods(root: Node) -> list[str]:
     """Pod UIDs that somebody wrote as a list instead of a set."""
     nodes = [node for member in members_named(root, "PodUIDs") if member.kind == "array" for node in member.value]
     return [node.value for node in nodes if node.kind == "string"]
@@ -209,7 +207,7 @@ def _unique_devices(text: str, node: Node) -> str:
     return splice(text, edits, within=node)
 
 
-def _canonical_device(text: str) -> t.List[t.Tuple[str, str]]:
+def _canonical_device(text: str) -> list[tuple[str, str]]:
     root = gojson.parse(text)
     return sorted((name.lower(), text[node.start : node.end]) for name, node in root.members())
 
@@ -223,4 +221,3 @@ def _good_devices(text: str, node: Node) -> str:
         if item.kind == "string" and startup.cdi_problem(item.value)[0] != startup.STARTS
     ]
     return without_items(text, node, frozenset(bad))
-

@@ -25,11 +25,11 @@ _PASSES = 3
 class Plan:
     """What will be on disk. ``after`` equals ``before`` when there is nothing to do; None stands for no file."""
 
-    before: t.Optional[bytes]
-    after: t.Optional[bytes]
+    before: bytes | None
+    after: bytes | None
     target: str
-    steps: t.List[Step]
-    entries: t.List[Entry]
+    steps: list[Step]
+    entries: list[Entry]
 
     @property
     def changed(self) -> bool:
@@ -37,12 +37,12 @@ class Plan:
         return self.before != self.after
 
     @property
-    def lost(self) -> t.List[Step]:
+    def lost(self) -> list[Step]:
         """The steps that lose something."""
         return [step for step in self.steps if step.loses]
 
 
-def known_release(version: t.Optional[str]) -> t.Optional[str]:
+def known_release(version: str | None) -> str | None:
     """The release whose rules apply to a kubelet: its own, or the newest one known for what is newer still."""
     if version is None:
         return None
@@ -52,11 +52,11 @@ def known_release(version: t.Optional[str]) -> t.Optional[str]:
 
 
 def plan_repair(
-    data: t.Optional[bytes],
+    data: bytes | None,
     *,
-    target: t.Optional[str] = None,
-    known_pods: t.Optional[t.Collection[str]] = None,
-    selection: t.Optional[Selection] = None,
+    target: str | None = None,
+    known_pods: t.Collection[str] | None = None,
+    selection: Selection | None = None,
 ) -> Plan:
     """Mend what a diagnosis proposes, for the release or format ``target`` (by default the file's own).
 
@@ -78,21 +78,19 @@ def plan_repair(
     return _settle(data, draft, diagnosis, form, release)
 
 
-def _release_for(target: t.Optional[str], form: t.Optional[Format]) -> t.Optional[str]:
+def _release_for(target: str | None, form: Format | None) -> str | None:
     """The release to judge a file by: the one named, or the newest that writes the format that was named."""
     if target is None or form is None:
         return None
     return form.releases[-1] if target.strip() == form.name else known_release(target)
 
 
-def _target_name(form: t.Optional[Format], diagnosis: Diagnosis) -> str:
+def _target_name(form: Format | None, diagnosis: Diagnosis) -> str:
     chosen = form or diagnosis.format
     return chosen.name if chosen is not None else ""
 
 
-def _settle(
-    data: t.Optional[bytes], draft: Draft, diagnosis: Diagnosis, form: t.Optional[Format], release: t.Optional[str]
-) -> Plan:
+def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format | None, release: str | None) -> Plan:
     """Render a mended draft; mend again what only shows in the new form, until nothing is left to mend."""
     after = _render(draft, diagnosis, form)
     for _ in range(_PASSES):
@@ -107,7 +105,7 @@ def _settle(
     return Plan(data, after, expected.name if expected else UNIVERSAL, draft.steps, draft.entries)
 
 
-def _render(draft: Draft, diagnosis: Diagnosis, form: t.Optional[Format]) -> bytes:
+def _render(draft: Draft, diagnosis: Diagnosis, form: Format | None) -> bytes:
     if form is not None:
         draft_for = conversion.convert(draft, form)
         draft.entries, draft.family, draft.source = draft_for.entries, draft_for.family, draft_for.source
@@ -123,10 +121,10 @@ def _render(draft: Draft, diagnosis: Diagnosis, form: t.Optional[Format]) -> byt
 
 
 def plan_convert(
-    data: t.Optional[bytes],
+    data: bytes | None,
     target: str,
     *,
-    selection: t.Optional[Selection] = None,
+    selection: Selection | None = None,
 ) -> Plan:
     """Carry a sound file to the release or format ``target``, or make it ``universal``.
 
@@ -166,9 +164,7 @@ def document_fits(diagnosis: Diagnosis, form: Format) -> bool:
     return reading is not None and reading.ok and not reading.fallback
 
 
-def _plan_universal(
-    data: t.Optional[bytes], known_pods: t.Optional[t.Collection[str]], selection: Selection
-) -> Plan:
+def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, selection: Selection) -> Plan:
     diagnosis = diagnose(data, known_pods=known_pods)
     proposed = [item for item in diagnosis.faults if item.repair]
     served = {(start.outcome, start.claims) for start in diagnosis.starts().values()}
@@ -189,7 +185,7 @@ def _plan_universal(
     return Plan(data, after, UNIVERSAL, draft.steps, draft.entries)
 
 
-def _verify(after: bytes, entries: t.Sequence[Entry], form: t.Optional[Format]) -> None:
+def _verify(after: bytes, entries: t.Sequence[Entry], form: Format | None) -> None:
     """Refuse a result that the kubelets it is for would refuse, or that lost a claim on the way."""
     outcome = diagnose(after, release=form.releases[-1] if form is not None else None)
     start = outcome.starts()[form.releases[-1] if form is not None else RELEASES[-1]]

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import typing as t
 
-from .diagnosis import Diagnosis
+from .diagnosis import REFUSED, Diagnosis
 from .entries import Entry
 from .formats import CRC, RELEASES
 
-Json = t.Dict[str, t.Any]
+Json = dict[str, t.Any]
 
 
 def claim_report(entry: Entry) -> Json:
@@ -30,7 +30,7 @@ def claim_report(entry: Entry) -> Json:
     }
 
 
-def _devices(entry: Entry, driver: str) -> t.Optional[t.List[Json]]:
+def _devices(entry: Entry, driver: str) -> list[Json] | None:
     if entry.family != CRC:
         names = (entry.fields["CDIDevices"] or {}).get(driver)
         return None if names is None else [_device({"CDIDeviceIDs": [name]}) for name in names]
@@ -48,7 +48,7 @@ def _device(fields: t.Mapping[str, t.Any]) -> Json:
     }
 
 
-def claims_report(entries: t.Iterable[Entry]) -> t.List[Json]:
+def claims_report(entries: t.Iterable[Entry]) -> list[Json]:
     """Some claims, sorted by namespace, name and UID: kubelets write them in random order."""
     reports = [claim_report(entry) for entry in entries]
     return sorted(reports, key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
@@ -67,6 +67,8 @@ def diagnosis_report(diagnosis: Diagnosis) -> Json:
     return {
         "status": diagnosis.status,
         "format": form.name if form is not None else None,
+        "universal": len({(start.outcome, start.claims) for start in starts.values()}) == 1
+        and diagnosis.status != REFUSED,
         "written_by": list(form.releases) if form is not None else [],
         "readable_by": [release for release in RELEASES if verdicts[release].startswith("ok:")],
         "kubelet_verdicts": verdicts,

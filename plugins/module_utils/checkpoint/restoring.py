@@ -25,7 +25,7 @@ class Candidate:
     backup: Backup
     problem: str = ""
 
-    def to_dict(self) -> t.Dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """As modules return it."""
         return {"path": self.backup.path, "recorded_at": self.backup.recorded_at, "problem": self.problem}
 
@@ -36,16 +36,16 @@ class Restoration:
 
     plan: Plan
     chosen: Backup
-    candidates: t.List[Candidate]
+    candidates: list[Candidate]
 
 
 def plan_restore(
     path: str,
-    data: t.Optional[bytes],
+    data: bytes | None,
     *,
-    backup: t.Optional[str] = None,
-    ring: t.Optional[str] = None,
-    target: t.Optional[str] = None,
+    backup: str | None = None,
+    ring: str | None = None,
+    target: str | None = None,
 ) -> Restoration:
     """Restore ``backup``, or the newest copy beside ``path`` or in the directory ``ring`` that will do.
 
@@ -63,7 +63,7 @@ def plan_restore(
                 backup=backup,
             )
         return Restoration(_plan(data, content), chosen, [Candidate(chosen)])
-    candidates: t.List[Candidate] = []
+    candidates: list[Candidate] = []
     for item in list_backups(path, ring=ring):
         try:
             content = store.read_file(item.path).data
@@ -81,7 +81,7 @@ def _single(path: str) -> Backup:
     return Backup(path=path, origin="copy", recorded_at=0.0, time_in_name=False, counter=0, size=0)
 
 
-def _none_good(path: str, ring: t.Optional[str], candidates: t.Sequence[Candidate]) -> str:
+def _none_good(path: str, ring: str | None, candidates: t.Sequence[Candidate]) -> str:
     where = f"beside {path}" + (f" and in {ring}" if ring else "")
     if not candidates:
         return f"There is no copy of the state file {where}."
@@ -89,21 +89,21 @@ def _none_good(path: str, ring: t.Optional[str], candidates: t.Sequence[Candidat
     return f"None of the {len(candidates)} copies {where} is good ({reasons})."
 
 
-def _problem(content: bytes, release: t.Optional[str]) -> str:
+def _problem(content: bytes, release: str | None) -> str:
     diagnosis = diagnose(content, release=release)
     if diagnosis.status != REFUSED:
         return ""
     return next((item.text for item in diagnosis.faults if item.severity == "error"), "no kubelet starts with it")
 
 
-def _plan(data: t.Optional[bytes], content: bytes) -> Plan:
+def _plan(data: bytes | None, content: bytes) -> Plan:
     before, after = diagnose(data), diagnose(content)
     steps = differences(before, after) if data != content else []
     form = after.format.name if after.format is not None else ""
     return Plan(data, content, form, steps, after.entries)
 
 
-def differences(before: Diagnosis, after: Diagnosis) -> t.List[Step]:
+def differences(before: Diagnosis, after: Diagnosis) -> list[Step]:
     """How the claims of two files differ, as the steps from the one to the other. Claims are matched by UID."""
     old = {entry.uid: entry for entry in before.entries}
     new = {entry.uid: entry for entry in after.entries}

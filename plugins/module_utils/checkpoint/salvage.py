@@ -21,7 +21,9 @@ from .gotypes import TypeFault
 
 _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
 _PLAIN = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_START = re.compile(r'\{\s*"(?:ClaimUID|DriverName|ClassName|ClaimName|Namespace|PodUIDs|DriverState|CDIDevices)"', re.I)
+_START = re.compile(
+    r'\{\s*"(?:ClaimUID|DriverName|ClassName|ClaimName|Namespace|PodUIDs|DriverState|CDIDevices)"', re.I
+)
 _RAW_CONTROL = re.compile(r"(?<=[^\x00-\x20,\[\]{}:])[\x01-\x1f](?=[^\x00-\x20,\[\]{}:])")
 """A control character between two letters: no blank between tokens stands there."""
 _IDENTITY = ("ClaimUID", "ClaimName", "Namespace")
@@ -34,7 +36,7 @@ class Saved:
     """A claim that was found whole, and the fields whose value had to be left behind."""
 
     entry: Entry
-    faults: t.Tuple[TypeFault, ...] = ()
+    faults: tuple[TypeFault, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Salvage:
     """
 
     family: str
-    saved: t.Tuple[Saved, ...] = ()
+    saved: tuple[Saved, ...] = ()
     broken: int = 0
     exhausted: bool = False
 
@@ -87,7 +89,7 @@ def _mend_spelling(text: str) -> str:
 
 
 def _search_in(text: str, family: str) -> Salvage:
-    found: t.List[Saved] = []
+    found: list[Saved] = []
     broken = 0
     budget = _PATIENCE * len(text) + 4096
     pos = 0
@@ -110,7 +112,7 @@ def _search_in(text: str, family: str) -> Salvage:
     return Salvage(family, tuple(found), broken)
 
 
-def _read_claim(text: str, start: int, family: str) -> t.Tuple[t.Optional[int], int, t.Optional[Saved]]:
+def _read_claim(text: str, start: int, family: str) -> tuple[int | None, int, Saved | None]:
     """The object at ``start``: where it ends, how many characters that cost, and the claim if it is one."""
     try:
         node = gojson.parse_at(text, start)
@@ -130,7 +132,7 @@ def looks_like_claim(node: Node, family: str) -> bool:
     return "claimuid" in keys and ("driverstate" if family == CRC else "cdidevices") in keys
 
 
-def family_hint(text: str) -> t.Optional[str]:
+def family_hint(text: str) -> str | None:
     """Which family some broken text belongs to, by the names in it; None when nothing tells."""
     if re.search(r'"Data"\s*:\s*["{]|DRACheckpoint|ClaimInfoStateList|\\"DriverState|"DriverState"', text, re.I):
         return CRC

@@ -19,12 +19,12 @@ _KEYS = ("uid", "name", "namespace")
 class Selector:
     """Claims by UID, name, namespace, or any two or three of them; what is None matches all."""
 
-    uid: t.Optional[str] = None
-    name: t.Optional[str] = None
-    namespace: t.Optional[str] = None
+    uid: str | None = None
+    name: str | None = None
+    namespace: str | None = None
 
     @classmethod
-    def of(cls, given: t.Mapping[str, t.Optional[str]]) -> Selector:
+    def of(cls, given: t.Mapping[str, str | None]) -> Selector:
         """From a module's suboptions. Raises `DraError` when nothing is given: it would match every claim."""
         chosen = {key: given.get(key) for key in _KEYS}
         if not any(chosen.values()):
@@ -71,7 +71,7 @@ class Selection:
         """
         if self.keep and draft.entries and not any(self._kept(entry) for entry in draft.entries):
             raise DraError(
-                f"None of the {len(draft.entries)} claims matches what is to be kept ({'; '.join(map(str, self.keep))}).",
+                f"None of the {len(draft.entries)} claims is to be kept ({'; '.join(map(str, self.keep))}).",
                 "Check the selectors with checkpoint_info, or use drop to empty the file on purpose.",
             )
         for entry in list(draft.entries):
@@ -105,7 +105,7 @@ class Selection:
         draft.did("add_claim", entry.label, f"Claim {entry.label} is added on request.")
 
 
-def claim_fields(claim: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+def claim_fields(claim: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """A claim as `report` shows it, as the ``crc`` family stores it. Raises `DraError` for what is missing."""
     for key in _KEYS:
         if not isinstance(claim.get(key), str) or not claim[key]:
@@ -123,7 +123,7 @@ def claim_fields(claim: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
     }
 
 
-def _devices(devices: t.Optional[t.Sequence[t.Mapping[str, t.Any]]]) -> t.Optional[t.List[t.Dict[str, t.Any]]]:
+def _devices(devices: t.Sequence[t.Mapping[str, t.Any]] | None) -> list[dict[str, t.Any]] | None:
     if devices is None:
         return None
     return [

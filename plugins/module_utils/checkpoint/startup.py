@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import typing as t
 
 from .document import Claim, Reading
 from .formats import FNV
@@ -32,7 +31,7 @@ class Start:
     claims: int
 
 
-def cache_key(family: str, claim: Claim) -> t.Tuple[str, ...]:
+def cache_key(family: str, claim: Claim) -> tuple[str, ...]:
     """What two claims must not share in a kubelet's memory; up to 1.30 the two names are glued without a separator."""
     if family == FNV:
         return (claim["ClaimName"] + claim["Namespace"],)
@@ -54,7 +53,7 @@ def annotation_problem(claim: Claim) -> str:
     return ""
 
 
-def cdi_problem(device: str) -> t.Tuple[str, str]:
+def cdi_problem(device: str) -> tuple[str, str]:
     """What kubelets up to 1.30 do at their start because of a CDI name, and why; ``ok`` and nothing if it is fine."""
     qualifier, equals, name = device.partition("=")
     vendor, slash, kind = qualifier.partition("/")

@@ -24,7 +24,7 @@ from .report import content, diagnosis_report
 from .restoring import Restoration, plan_restore
 from .selection import Selection
 
-Json = t.Dict[str, t.Any]
+Json = dict[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Location:
     reason: str
 
 
-def locate(path: t.Optional[str] = None, kubelet_root: t.Optional[str] = None) -> Location:
+def locate(path: str | None = None, kubelet_root: str | None = None) -> Location:
     """The file that is meant: the path that is given, or that of the kubelet root that is given or found."""
     if path is not None:
         return Location(path, os.path.dirname(os.path.abspath(path)), "the path that was given")
@@ -44,7 +44,7 @@ def locate(path: t.Optional[str] = None, kubelet_root: t.Optional[str] = None) -
     return Location(found.path, found.kubelet_root, found.reason)
 
 
-def read(location: Location) -> t.Optional[FileContent]:
+def read(location: Location) -> FileContent | None:
     """The file as it is, None if there is none; `StoreError` when it cannot be read."""
     try:
         return store.read_file(location.path, follow=True)
@@ -55,8 +55,8 @@ def read(location: Location) -> t.Optional[FileContent]:
 def inspect(
     location: Location,
     *,
-    target: t.Optional[str] = None,
-    known_pods: t.Optional[t.Collection[str]] = None,
+    target: str | None = None,
+    known_pods: t.Collection[str] | None = None,
     with_processes: bool = True,
 ) -> Json:
     """One look at the file, as modules return it. Raises `StoreError` when it cannot be read."""
@@ -65,7 +65,8 @@ def inspect(
     diagnosis = diagnose(data, release=known_release(target), known_pods=known_pods)
     diagnosis.faults = _file_faults(location) + diagnosis.faults
     report: Json = {
-        "path": location.path,
+        "file": location.path,
+        "kind": "dra_manager_state",
         "kubelet_root": location.root,
         "found_by": location.reason,
         "exists": found is not None,
@@ -79,7 +80,7 @@ def inspect(
     return report
 
 
-def _file_faults(location: Location) -> t.List[Fault]:
+def _file_faults(location: Location) -> list[Fault]:
     faults = []
     if os.path.islink(location.path):
         target = os.path.realpath(location.path)
@@ -95,7 +96,7 @@ def _file_faults(location: Location) -> t.List[Fault]:
     return faults
 
 
-def _repair_preview(data: t.Optional[bytes], target: t.Optional[str], known_pods: t.Optional[t.Collection[str]]) -> Json:
+def _repair_preview(data: bytes | None, target: str | None, known_pods: t.Collection[str] | None) -> Json:
     """What ``state=repaired`` would do, without doing it."""
     try:
         plan = plan_repair(data, target=target, known_pods=known_pods)
@@ -105,7 +106,7 @@ def _repair_preview(data: t.Optional[bytes], target: t.Optional[str], known_pods
     return {"possible": True, "reason": "", "changed": plan.changed, "steps": steps, "claims": len(plan.entries)}
 
 
-def _kubelet_facts(location: Location) -> t.Optional[Json]:
+def _kubelet_facts(location: Location) -> Json | None:
     found = kubelet.kubelet_on_root(location.root)
     return {**found.as_facts(), "how_to_stop": kubelet.how_to_stop(found)} if found is not None else None
 
@@ -119,17 +120,19 @@ class Request:
     """
 
     state: str
-    target: t.Optional[str] = None
-    selection: Selection = Selection()
-    known_pods: t.Optional[t.Sequence[str]] = None
-    backup: t.Optional[str] = None
-    ring: t.Optional[str] = None
+    target: str | None = None
+    selection: Selection = dataclasses.field(default_factory=Selection)
+    known_pods: t.Sequence[str] | None = None
+    backup: str | None = None
+    ring: str | None = None
     force: bool = False
     lock_timeout: float = 10.0
 
 
 def change(location: Location, request: Request, *, check: bool = False) -> Json:
-    """Bring the file to the wanted state, or with ``check`` only say how. Raises `DraError`; the file is then as before.
+    """Bring the file to the wanted state, or with ``check`` only say how.
+
+    Raises `DraError`; the file is then as before.
 
     Returns ``changed``, ``steps``, ``lost``, ``before`` and ``after`` (logical content), ``backup_file``, and for
     ``restored`` the copies that were considered.
@@ -144,33 +147,33 @@ def change(location: Location, request: Request, *, check: bool = False) -> Json
         return _result(location, plan, restoration, _write(location, found, plan))
 
 
-def _plan(
-    location: Location, found: t.Optional[FileContent], request: Request
-) -> t.Tuple[Plan, t.Optional[Restoration]]:
+def _plan(location: Location, found: FileContent | None, request: Request) -> tuple[Plan, Restoration | None]:
     data = found.data if found is not None else None
     if request.state == "restored":
-        restoration = plan_restore(
-            location.path, data, backup=request.backup, ring=request.ring, target=request.target
-        )
+        restoration = plan_restore(location.path, data, backup=request.backup, ring=request.ring, target=request.target)
         return restoration.plan, restoration
     if request.state == "absent":
         return _plan_absent(data), None
     if request.state == "converted":
         if not request.target:
-            raise DraError("state=converted needs a target_version.", "Give the release the node will run, such as 1.31.")
+            raise DraError(
+                "state=converted needs a target_version.", "Give the release the node will run, such as 1.31."
+            )
         return plan_convert(data, request.target, selection=request.selection), None
     plan = plan_repair(data, target=request.target, known_pods=request.known_pods, selection=request.selection)
     return plan, None
 
 
-def _plan_absent(data: t.Optional[bytes]) -> Plan:
+def _plan_absent(data: bytes | None) -> Plan:
     from .draft import Step
 
     if data is None:
         return Plan(None, None, "", [], [])
     entries = diagnose(data).entries
     steps = [
-        Step("drop_claim", entry.label, f"Claim {entry.label} is forgotten.", "its drivers are not told to unprepare it")
+        Step(
+            "drop_claim", entry.label, f"Claim {entry.label} is forgotten.", "its drivers are not told to unprepare it"
+        )
         for entry in entries
     ]
     return Plan(data, None, "", [*steps, Step("remove_file", "", "The file is removed.")], [])
@@ -182,7 +185,7 @@ def _refuse_while_in_use(location: Location, force: bool) -> None:
     running = kubelet.kubelet_on_root(location.root)
     if running is not None:
         raise DraError(
-            f"{location.path} is not changed: kubelet pid {running.pid} runs on {location.root} and would overwrite it.",
+            f"{location.path} is not changed: kubelet pid {running.pid} runs on {location.root} and overwrites it.",
             f"{kubelet.how_to_stop(running)} Or use force to change the file all the same.",
             path=location.path,
             kubelet=running.as_facts(),
@@ -197,7 +200,7 @@ def _refuse_while_in_use(location: Location, force: bool) -> None:
         )
 
 
-def _write(location: Location, found: t.Optional[FileContent], plan: Plan) -> t.Optional[str]:
+def _write(location: Location, found: FileContent | None, plan: Plan) -> str | None:
     """Backup, write, read again. Returns the backup's path, None when there was nothing to back up."""
     backup = backups.make_backup(location.path, content=found) if found is not None else None
     if plan.after is None:
@@ -215,13 +218,13 @@ def _write(location: Location, found: t.Optional[FileContent], plan: Plan) -> t.
     return backup
 
 
-def _result(location: Location, plan: Plan, restoration: t.Optional[Restoration], backup: t.Optional[str]) -> Json:
+def _result(location: Location, plan: Plan, restoration: Restoration | None, backup: str | None) -> Json:
     before = diagnose(plan.before)
     former = before.format.name if before.format is not None else ""
     after = content(plan.target, plan.entries) if plan.changed else content(former, before.entries)
     result: Json = {
         "changed": plan.changed,
-        "path": location.path,
+        "file": location.path,
         "kubelet_root": location.root,
         "format": plan.target or None,
         "steps": [step.to_dict() for step in plan.steps],

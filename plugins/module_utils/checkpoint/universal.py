@@ -44,13 +44,13 @@ def render(entries: t.Sequence[Entry]) -> bytes:
 
 
 def _refuse_collisions(old: t.Sequence[Entry]) -> None:
-    seen: t.Dict[str, Entry] = {}
+    seen: dict[str, Entry] = {}
     for entry in old:
         key = entry.fields["ClaimName"] + entry.fields["Namespace"]
         other = seen.setdefault(key, entry)
         if other is not entry:
             raise DraError(
-                f"No file can serve all releases: kubelets up to 1.30 cannot tell claim {entry.label} from {other.label}.",
+                f"No file serves all releases: kubelets up to 1.30 cannot tell claim {entry.label} from {other.label}.",
                 "Convert to one release instead, or drop one of the two claims.",
                 claim_uid=entry.uid,
                 other_uid=other.uid,
@@ -74,7 +74,7 @@ def _flips(place: int) -> int:
 
 def solve(vectors: t.Sequence[int], target: int) -> int:
     """Which of the vectors add up (modulo 2) to the target, as a bit set. The vectors must span all 32 bits."""
-    basis: t.List[t.Tuple[int, int]] = [(0, 0)] * _BITS
+    basis: list[tuple[int, int]] = [(0, 0)] * _BITS
     for number, vector in enumerate(vectors):
         value, used = vector, 1 << number
         for bit in range(_BITS - 1, -1, -1):

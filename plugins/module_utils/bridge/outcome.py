@@ -1,0 +1,36 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How a module ends: with a result, or with a message that says what failed and what to do next."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..checkpoint.errors import DraError
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+Result = dict[str, t.Any]
+
+
+def run(module: AnsibleModule, work: t.Callable[[], Result]) -> t.NoReturn:
+    """Do the work and exit with its result; an expected failure becomes ``fail_json`` with its facts.
+
+    No result has a key ``path``: Ansible would add the mode and owner of whatever stands there to it.
+    """
+    try:
+        result = work()
+    except DraError as error:
+        facts = {("file" if key == "path" else key): value for key, value in error.facts.items()}
+        module.fail_json(msg=str(error), **facts)
+    module.exit_json(**result)
+    raise AssertionError("exit_json does not return")
+
+
+def with_diff(module: AnsibleModule, result: Result) -> Result:
+    """The result with ``diff`` made of its ``before`` and ``after``, which are not returned otherwise."""
+    before, after = result.pop("before"), result.pop("after")
+    if module._diff:
+        result["diff"] = {"before": before, "after": after}
+    return result
