@@ -249,6 +249,27 @@ def test_releasing_twice_is_harmless(tmp_path: Path) -> None:
             take_lock(tmp_path / "state", timeout=0)
 
 
+def test_released_lock_is_free_although_a_forked_child_has_the_file_open(tmp_path: Path) -> None:
+    code = f"""
+import os, sys
+from {LAYER} import lock
+held = lock.take_lock(sys.argv[1])
+if os.fork() == 0:
+    print("ready", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+held.release()
+lock.take_lock(sys.argv[1], timeout=0).release()
+print("free", flush=True)
+"""
+    with python_child(code, str(tmp_path / "state")) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "free\n"
+        assert child.stdin is not None
+        child.stdin.close()
+        child.stdin = None
+
+
 def test_lock_is_not_passed_on_to_started_programs(tmp_path: Path) -> None:
     with take_lock(tmp_path / "state"):
         child = subprocess.Popen(["/bin/sh", "-c", "read line"], stdin=subprocess.PIPE)

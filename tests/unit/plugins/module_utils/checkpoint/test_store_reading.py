@@ -244,3 +244,4 @@ def test_comparing_blocks_is_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert file_content.holds(file.fileno(), facts, memoryview(b"abcdefghij"))
         assert not file_content.holds(file.fileno(), facts, memoryview(b"abcdefghiX"))
         assert not file_content.holds(file.fileno(), facts, memoryview(b"abcdefghijk"))
+        assert not file_content.holds(file.fileno(), facts, memoryview(b"abcd"))

@@ -214,6 +214,12 @@ def test_no_free_name_for_the_temporary_is_a_clear_error(tmp_path: Path) -> None
         opened.write("state", b"new")
 
 
+def test_beginning_of_the_old_bytes_is_a_change(tmp_path: Path) -> None:
+    (tmp_path / "state").write_bytes(b"old and longer")
+    assert write_atomic(tmp_path / "state", b"old").changed
+    assert (tmp_path / "state").read_bytes() == b"old"
+
+
 def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:7]))
@@ -261,6 +267,9 @@ def test_write_based_on_an_outdated_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileChangedError):
         write_atomic(file, b"ours", unless_changed_since=read)
     assert file.read_bytes() == b"by the kubelet"
+
+    with pytest.raises(FileChangedError):
+        write_atomic(file, b"by the kubelet", unless_changed_since=read)
 
     file.unlink()
     with pytest.raises(FileChangedError):
