@@ -30,7 +30,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.lock import
 )
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.store import write_atomic
 
-from .child_process import LAYER, environment, python_child
+from .child_process import LAYER, environment, python_child, run_python
 
 HOLD = f"""
 import sys
@@ -254,20 +254,18 @@ def test_released_lock_is_free_although_a_forked_child_has_the_file_open(tmp_pat
 import os, sys
 from {LAYER} import lock
 held = lock.take_lock(sys.argv[1])
+to_parent, from_child = os.pipe(), os.pipe()
 if os.fork() == 0:
-    print("ready", flush=True)
-    sys.stdin.read()
+    os.write(from_child[1], b"forked")
+    os.read(to_parent[0], 1)
     os._exit(0)
+os.read(from_child[0], 6)
 held.release()
 lock.take_lock(sys.argv[1], timeout=0).release()
-print("free", flush=True)
+os.write(to_parent[1], b"x")
+print("free")
 """
-    with python_child(code, str(tmp_path / "state")) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "free\n"
-        assert child.stdin is not None
-        child.stdin.close()
-        child.stdin = None
+    assert run_python(code, str(tmp_path / "state")) == "free\n"
 
 
 def test_lock_is_not_passed_on_to_started_programs(tmp_path: Path) -> None:

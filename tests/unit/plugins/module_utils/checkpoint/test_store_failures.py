@@ -89,7 +89,7 @@ home = sys.argv[1]
 state = home + "/dra_manager_state"
 subprocess.run(["mount", "-t", "tmpfs", "tmpfs", home], check=True)
 store.write_atomic(state, b"old")
-subprocess.run(["mount", "-o", "remount,ro", home], check=True)
+subprocess.run(["mount", "-o", "remount,bind,ro", home], check=True)
 
 def refused(action):
     try:
@@ -163,9 +163,10 @@ if os.geteuid() == 0:
 
 def refused(action):
     try:
-        return action()
+        action()
     except DraError as error:
         return [error.facts["errno"], error.message]
+    return None
 
 print(json.dumps(dict(
     read=store.read_file("closed/state").data.decode(),
