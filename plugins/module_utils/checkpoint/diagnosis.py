@@ -138,8 +138,13 @@ def _diagnose_document(diagnosis: Diagnosis, document: Document, known_pods: t.C
     faults += file_checks.check_checksum(document, family)
     found = EntryList(document, family)
     diagnosis.format = format_of(document, family, found)
+    misplaced = salvage.search(document.text) if not found.entries else None
     if found.part.error is not None or _list_lost(document, found):
-        diagnosis.saved = salvage.search(document.text)
+        diagnosis.saved = misplaced
+    elif misplaced is not None and misplaced.saved:
+        text = f"{len(misplaced.saved)} claims stand where no kubelet looks for them."
+        faults.append(fault("misplaced_claims", "", text, {"claims": len(misplaced.saved)}))
+        diagnosis.saved = misplaced
     else:
         diagnosis.found = found
         faults += claim_checks.check_claims(found, known_pods)
@@ -172,8 +177,9 @@ def family_of(document: Document) -> str | None:
 
 def format_of(document: Document, family: str, found: EntryList) -> Format:
     """The format of a file: the one whose checksum fits, and among those the oldest that holds all its fields."""
-    candidates = [form for form in FORMATS if form.family == family]
-    fitting = [form for form in candidates if document.read_as(form).ok and not document.read_as(form).fallback]
+    readings = [document.read_as(form) for form in FORMATS if form.family == family]
+    own = [reading.format for reading in readings if reading.ok and not reading.fallback]
+    fitting = own or [reading.format for reading in readings if reading.ok]
     needed = _needed_format(family, found)
     later = [form for form in fitting if FORMATS.index(form) >= FORMATS.index(needed)]
     return (later or fitting or [needed])[0]
@@ -190,14 +196,16 @@ def _needed_format(family: str, found: EntryList) -> Format:
 
 def _for_release(diagnosis: Diagnosis, release: str) -> list[Fault]:
     """The faults as the node's own kubelet minds them, and one more if the file was made for another release."""
-    faults = [item for item in diagnosis.faults if _concerns(item, release)]
     verdicts = diagnosis.verdicts
-    good = [name for name, verdict in verdicts.items() if verdict.startswith("ok:")]
-    if release in verdicts and release not in good and good:
-        text = f"The file is for Kubernetes {releases_text(good)}; the kubelet of {release} does not read it."
-        effects = {release: f"does not start ({verdicts[release]})"}
-        faults.insert(0, fault("other_release", "", text, {"written_for": good, "release": release}, effects=effects))
-    return faults
+    if verdicts[release].startswith("ok:"):
+        return [item for item in diagnosis.faults if _concerns(item, release)]
+    if diagnosis.format is None or release in diagnosis.format.releases:
+        return diagnosis.faults
+    good = [name for name, verdict in verdicts.items() if verdict.startswith("ok:")] or list(diagnosis.format.releases)
+    text = f"The file is for Kubernetes {releases_text(good)}; the kubelet of {release} does not read it."
+    effects = {release: f"does not start ({verdicts[release]})"}
+    facts = {"written_for": good, "release": release}
+    return [fault("other_release", "", text, facts, effects=effects), *diagnosis.faults]
 
 
 def _concerns(item: Fault, release: str) -> bool:

@@ -64,6 +64,9 @@ KINDS: t.Mapping[str, Kind] = {
     "prerelease_list_key": Kind(
         "error", {NEW: "ignores the list and loads no claims, so none of them is ever unprepared"}, "rename_list_key"
     ),
+    "misplaced_claims": Kind(
+        "error", {ALL: "ignores them, so none of them is ever unprepared"}, "rebuild", "what stands around the claims"
+    ),
     "duplicate_key": Kind("warning", {ALL: "takes the last one"}),
     "key_spelling": Kind("info", _NOTHING),
     "unknown_field": Kind("info", {ALL: "ignores it and drops it at its next write"}),

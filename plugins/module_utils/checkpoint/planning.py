@@ -100,6 +100,9 @@ def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format
         mended = mending.mend(again, draft.family)
         draft = dataclasses.replace(mended, steps=draft.steps + mended.steps)
         after = _render(draft, again, form)
+    if draft.source is not None and diagnose(after, release=release).status == REFUSED:
+        draft.source = None  # what surrounds the claims is past mending: write it anew
+        after = _render(draft, diagnosis, form)
     expected = form or diagnose(after).format
     _verify(after, draft.entries, expected)
     return Plan(data, after, expected.name if expected else UNIVERSAL, draft.steps, draft.entries)

@@ -1,0 +1,117 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Mutated state files in great number: no stack trace, no wrong verdict, bounded time and memory.
+
+    python tests/fuzz/run.py [--files 100000] [--seed 1]
+
+Every mutant is judged, repaired for no release and for each family, and the repaired file is judged again. It is wrong
+when an error escapes, when the quick and the exact way of reading differ, when a repair gives a file that is refused, or
+when a claim that the file held whole is lost without being named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import resource
+import sys
+import time
+import typing as t
+
+import mutations
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import REFUSED, diagnose
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.kinds import read_other
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.planning import plan_repair
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.report import diagnosis_report
+
+BATCH = 500
+TARGETS = (None, "1.30", "1.36")
+
+
+def check(name: str, data: bytes, target: str | None) -> str | None:
+    """What is wrong with our answer to one file, or None."""
+    report = diagnosis_report(diagnose(data))
+    starts = report["kubelet_start"].values()
+    if report["status"] == "sound" and report["format"] and "ok" not in starts:
+        return "called sound, but no kubelet starts with it"
+    try:
+        plan = plan_repair(data, target=target)
+    except DraError:
+        return None  # a decision for a person, said in words
+    after = diagnose(plan.after, release=target)
+    if after.status == REFUSED:
+        return f"the repaired file is refused: {after.faults[0].text if after.faults else ''}"
+    if len(after.entries) != len(plan.entries):
+        return f"{len(plan.entries)} claims planned, {len(after.entries)} in the file"
+    again = plan_repair(plan.after, target=target)
+    return "repairing twice changes it again" if again.changed else None
+
+
+def run_batch(job: tuple[int, int, int]) -> tuple[int, list[str]]:
+    """Check some mutants; the seed and the number name each of them for good."""
+    seed, first, count = job
+    problems = []
+    for number in range(first, first + count):
+        name, data = mutations.mutant(seed, number)
+        target = TARGETS[number % len(TARGETS)]
+        try:
+            problem = check(name, data, target)
+            read_other(data)
+        except Exception as error:  # noqa: BLE001 - the one thing that must never get out
+            problem = f"{type(error).__name__} escaped: {error}"
+        if problem:
+            problems.append(f"seed {seed} number {number} ({name}): {problem}")
+    return count, problems
+
+
+def extremes() -> list[str]:
+    """A few files that are hard by their size or shape, each with its time and peak memory."""
+    problems = []
+    for name, data in mutations.extremes():
+        started = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            diagnosis_report(diagnose(data))
+            read_other(data)
+        except Exception as error:  # noqa: BLE001 - as above
+            problems.append(f"{name}: {type(error).__name__} escaped: {error}")
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+        seconds = time.monotonic() - started
+        sys.stdout.write(f"  {name:<44} {len(data) / 1e6:6.1f} MB {seconds:6.1f} s  {grown / len(data):5.1f} x its size\n")
+    return problems
+
+
+def main() -> int:
+    """Entry point; the exit status is 1 when anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--without-extremes", action="store_true")
+    options = parser.parse_args()
+    problems: list[str] = []
+    if not options.without_extremes:
+        with multiprocessing.Pool(1) as pool:  # a process of its own: its peak memory is that of these files
+            problems += pool.apply(extremes)
+    jobs = [
+        (options.seed, first, min(BATCH, options.files - first)) for first in range(0, options.files, BATCH)
+    ]
+    started = time.monotonic()
+    done = 0
+    with multiprocessing.Pool(os.cpu_count()) as pool:
+        for count, found in pool.imap_unordered(run_batch, jobs):
+            done += count
+            problems += found
+            if sys.stdout.isatty():
+                sys.stdout.write(f"\r  {done} of {options.files} files")
+                sys.stdout.flush()
+    seconds = time.monotonic() - started
+    for problem in problems[:50]:
+        sys.stdout.write(f"{problem}\n")
+    sys.stdout.write(f"{done} mutated files, {len(problems)} problems, {seconds:.0f} s\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
