@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import typing as t
 from pathlib import Path
 
@@ -31,6 +32,18 @@ def run_python(code: str, *args: str, prefix: t.Sequence[str] = (), cwd: Path | 
     done = subprocess.run(command, env=environment(), cwd=cwd, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def rounds(at_least: int, enough: t.Callable[[], bool]) -> t.Iterator[int]:
+    """Count rounds of a race against another process: so many, and on until enough was seen or 20 s are over.
+
+    On a busy machine the other process may not run at all during the first few hundred rounds.
+    """
+    deadline = time.monotonic() + 20
+    count = 0
+    while count < at_least or not (enough() or time.monotonic() > deadline):
+        yield count
+        count += 1
 
 
 def mount_namespace() -> list[str]:

@@ -21,7 +21,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.file_errors
 )
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.store import StateDirectory, read_file
 
-from .child_process import python_child
+from .child_process import python_child, rounds
 
 
 def test_read_returns_the_bytes_and_the_facts_of_the_file(tmp_path: Path) -> None:
@@ -168,9 +168,9 @@ def test_replaced_while_read_gives_one_of_the_contents(tmp_path: Path) -> None:
         "    n+=1; letter=b'ab'[n%2:n%2+1]\n"
         "    open(sys.argv[1]+'.t','wb').write(letter*(10+n%7*40000)); os.rename(sys.argv[1]+'.t',sys.argv[1])\n"
     )
-    seen = set()
+    seen: set[tuple[bytes, int]] = set()
     with python_child(code, str(file)):
-        for _ in range(300):
+        for _ in rounds(300, lambda: len(seen) > 1):
             data = read_file(file).data
             assert data == data[:1] * len(data)
             seen.add((data[:1], len(data)))
