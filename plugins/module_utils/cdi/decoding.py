@@ -32,6 +32,7 @@ _INTEGERS = (
     (re.compile(r"[-+]?0o?[0-7_]+"), 8),
     (re.compile(r"[-+]?(?:0|[1-9][0-9_]*)"), 10),
 )
+_SCALAR = re.compile(r'\s*(?:null|true|false|"[^"\\]*"|-?\d{1,300})\s*\Z')
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _SPECIAL_FLOAT = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _STANDARD_TAG = "tag:yaml.org,2002:"
@@ -50,6 +51,8 @@ def decode(text: str) -> t.Any:
     body = text[1:] if text.startswith("\ufeff") else text
     if "\x00" in body:
         raise UndecodableError(f"it has a NUL byte at character {body.index(chr(0))}", _REWRITE)
+    if not body.strip():
+        return None
     json_error: UndecodableError | None = None
     if body.lstrip()[:1] in ("{", "["):
         try:
@@ -58,10 +61,11 @@ def decode(text: str) -> t.Any:
             json_error = error
     try:
         return _from_yaml(body)
-    except UndecodableError:
-        if json_error is not None:
-            raise json_error from None
-        raise
+    except UndecodableError as error:
+        if isinstance(error, NoYamlError) and json_error is None and _SCALAR.match(body):
+            # No spec either, but that much can be said without YAML.
+            return _from_json(body)
+        raise json_error or error from None
 
 
 _REWRITE = "Let the driver write it again, or move it away."

@@ -159,7 +159,7 @@ class Registry:
         for claim, names in needs.items() if isinstance(needs, t.Mapping) else [("", needs)]:
             for name in dict.fromkeys(names):
                 claims_of.setdefault(name, []).extend([claim] if claim else [])
-        findings = []
+        findings: list[Finding] = []
         for name in self.unresolved(claims_of):
             # Looking for similar names is dear; when everything is gone, the first few tell the story.
             near = self.near_misses(name) if len(findings) < _MAX_EXPLAINED else []

@@ -7,11 +7,13 @@ from __future__ import annotations
 import os
 import pathlib
 import threading
+import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.cdi import index as index_module
 from ansible_collections.nodeops.dra.plugins.module_utils.cdi.index import SpecIndex
 from ansible_collections.nodeops.dra.plugins.module_utils.cdi.registry import Registry
+from ansible_collections.nodeops.dra.plugins.module_utils.cdi.spec import SpecFile, load_file
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.cdi.specs import (
     UID_1,
     UID_2,
@@ -101,8 +103,12 @@ def test_file_replaced_with_equal_size_and_time_is_noticed(tmp_path: pathlib.Pat
 @pytest.mark.parametrize("uid", ["../x", "", "a/b"])
 def test_odd_claim_uids_leave_no_directory(tmp_path: pathlib.Path, uid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    real = index_module.load_file
-    monkeypatch.setattr(index_module, "load_file", lambda path, *rest: (tried.append(path), real(path, *rest))[1])
+
+    def counted(path: str, priority: int, allowed: t.Sequence[str]) -> SpecFile | None:
+        tried.append(path)
+        return load_file(path, priority, allowed)
+
+    monkeypatch.setattr(index_module, "load_file", counted)
     assert SpecIndex([str(tmp_path)]).missing([NAME, "no-name"], uid) == [NAME, "no-name"]
     assert tried == []
 

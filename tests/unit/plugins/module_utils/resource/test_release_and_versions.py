@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
 from ansible_collections.nodeops.dra.plugins.module_utils.resource import paths, release, versions
