@@ -15,6 +15,7 @@ kills itself before or after the k-th call.
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import os
 import shutil
@@ -154,7 +155,7 @@ def sweep(scenario: str, how: str, directory: str) -> dict[str, t.Any]:
     """
     action, before = SCENARIOS[scenario]
     stepper = Ptrace() if how == "ptrace" else Calls()
-    outcomes = []
+    outcomes: list[dict[str, t.Any]] = []
     killed = True
     while killed:
         home = os.path.join(directory, str(len(outcomes)))
@@ -162,7 +163,7 @@ def sweep(scenario: str, how: str, directory: str) -> dict[str, t.Any]:
         os.mkdir(home)
         if before is not None:
             store.write_atomic(path, before)
-        killed = stepper.kill_at(len(outcomes) + 1, lambda where=path: action(where))
+        killed = stepper.kill_at(len(outcomes) + 1, functools.partial(action, path))
         others = {
             name: _held(os.path.join(home, name)) for name in sorted(os.listdir(home)) if name != "dra_manager_state"
         }

@@ -117,7 +117,7 @@ sys.stdin.read()
         pytest.param(["kubelet", "--root-dir=/with blank/x"], "kubelet", "/with blank/x", id="blank"),
         pytest.param(["kubelet", "--", "--root-dir=/a"], "kubelet", "/var/lib/kubelet", id="after the options"),
         pytest.param(["kubelet", "--volume-root-dir=/a"], "kubelet", "/var/lib/kubelet", id="another option"),
-        pytest.param(["kubelet", "--root-dir=rel"], "kubelet", "/work/dir/rel", id="relative"),
+        pytest.param(["kubelet", "--root-dir=rel"], "kubelet", "/started/in/rel", id="relative"),
         pytest.param(["/hyperkube", "kubelet", "--root-dir=/a"], "kubelet", "/a", id="hyperkube"),
         pytest.param(["/usr/local/bin/k3s", "server"], "k3s", "/var/lib/kubelet", id="k3s"),
         pytest.param(["/usr/local/bin/k3s server"], "k3s", "/var/lib/kubelet", id="k3s with a hidden command line"),
@@ -141,7 +141,7 @@ sys.stdin.read()
 )
 def test_distributions(node: FakeNode, argv: list[str], distribution: str, root: str) -> None:
     node.process(1, ["/sbin/init"])
-    node.process(40, argv, cwd="/work/dir")
+    node.process(40, argv, cwd="/started/in")
 
     found = only(node)
 

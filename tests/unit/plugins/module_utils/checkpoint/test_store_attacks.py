@@ -104,7 +104,7 @@ def test_link_that_appears_after_the_check_is_replaced_not_followed(
     home, secret = outside(tmp_path)
     real = os.rename
 
-    def swap_then_rename(*args: str, **kwargs: int) -> None:
+    def swap_then_rename(*args: t.Any, **kwargs: t.Any) -> None:
         (home / "state").symlink_to(secret)
         real(*args, **kwargs)
 

@@ -181,7 +181,7 @@ def test_written_in_place_while_read_is_read_again(tmp_path: Path, monkeypatch: 
     file = tmp_path / "state"
     file.write_bytes(b"old old old")
     real_read = os.read
-    reads = []
+    reads: list[bytes] = []
 
     def write_in_the_middle(fd: int, count: int) -> bytes:
         data = real_read(fd, min(count, 4))
