@@ -37,3 +37,41 @@ def write(directory: pathlib.Path, name: str, content: Json | str | bytes) -> pa
         content = json.dumps(content)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+#: A spec that uses every field there is.
+FULL = spec(
+    device(
+        "gpu-0",
+        env=["A=1", "B="],
+        deviceNodes=[
+            {
+                "path": "/dev/a",
+                "hostPath": "/dev/b",
+                "type": "c",
+                "major": 1,
+                "minor": 2,
+                "fileMode": 438,
+                "permissions": "rw",
+                "uid": 0,
+                "gid": 4294967295,
+            },
+            {"path": "/dev/c", "permissions": "none"},
+            {"path": "/dev/d", "permissions": "", "type": ""},
+        ],
+        mounts=[{"hostPath": "/a", "containerPath": "/b", "type": "bind", "options": ["ro"]}],
+        hooks=[{"hookName": "prestart", "path": "/x", "args": ["x"], "env": ["A=b"], "timeout": 3}],
+        netDevices=[{"hostInterfaceName": "eth9", "name": "net0"}],
+        intelRdt={
+            "closID": "x",
+            "l3CacheSchema": "L3",
+            "memBwSchema": "MB",
+            "schemata": ["a"],
+            "enableMonitoring": True,
+        },
+        additionalGids=[5],
+    ),
+    version="1.1.0",
+    annotations={"a": "b"},
+    containerEdits={"env": ["C=3"]},
+)
