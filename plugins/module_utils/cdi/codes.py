@@ -30,6 +30,8 @@ DIRECTORY_NOT_WRITABLE = "cdi_directory_not_writable"
 DIRECTORY_MISMATCH = "cdi_directory_mismatch"
 #: Something on the host that an edit needs is not there.
 HOST_PATH_MISSING = "cdi_host_path_missing"
+#: A container that asked for a CDI device was started without it.
+RUNTIME_IGNORED = "cdi_runtime_ignored"
 
 ALL = (
     CONFLICT,
@@ -42,6 +44,7 @@ ALL = (
     INVALID_NAME,
     INVALID_SPEC,
     ORPHAN,
+    RUNTIME_IGNORED,
     SHADOWED,
     UNREADABLE,
     UNRESOLVED,

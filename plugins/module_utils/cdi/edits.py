@@ -90,8 +90,9 @@ def _with_defaults(node: Edits) -> Edits:
 
 
 def _depth(path: str) -> int:
-    # As filepath.Clean: no trailing slash, but the root counts one.
-    return ("/" + posixpath.normpath(path).lstrip("/") if path.startswith("/") else posixpath.normpath(path)).count("/")
+    # As filepath.Clean; normpath would keep two slashes at the beginning.
+    tidy = posixpath.normpath(path)
+    return (tidy[1:] if tidy.startswith("//") else tidy).count("/")
 
 
 def host_path_findings(edits: ContainerEdits, root: str = "/") -> list[Finding]:

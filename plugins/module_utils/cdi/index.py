@@ -9,7 +9,7 @@ import threading
 import typing as t
 
 from .directories import SpecDirectory, spec_directories
-from .names import InvalidNameError, parse_name
+from .names import InvalidNameError, parse_name, spec_stem
 from .registry import FileCache, Registry, cached_file
 from .spec import EXTENSIONS, SpecFile, load_file
 
@@ -56,7 +56,7 @@ class SpecIndex:
         last = self._paths.get(name)
         candidates = [(last, d.priority) for d in directories if last and os.path.dirname(last) == d.path]
         if claim_uid and "/" not in claim_uid:
-            stem = f"{wanted.vendor}-{wanted.class_name}_{claim_uid}"
+            stem = spec_stem(wanted.vendor, wanted.class_name, claim_uid)
             candidates += [
                 (os.path.join(directory.path, stem + ending), directory.priority)
                 for directory in reversed(directories)

@@ -80,6 +80,12 @@ def kind_parts(kind: str) -> tuple[str, str]:
     return (vendor, class_name) if slash else ("", kind)
 
 
+def spec_stem(vendor: str, class_name: str, transient_id: str = "") -> str:
+    """The usual name of a spec file without its ending; with an identifier (a claim UID) for specs that come and go."""
+    stem = f"{vendor}-{class_name}"
+    return f"{stem}_{transient_id.replace('/', '_')}" if transient_id else stem
+
+
 def vendor_problem(vendor: str) -> str:
     """Why this is no vendor name, empty when it is one."""
     return _problem("vendor", vendor, _VENDOR_OR_CLASS, "a letter", "'_', '-' and '.'")

@@ -41,8 +41,10 @@ def test_mounts_are_replaced_by_path_and_ordered_by_depth() -> None:
         {"hostPath": "/3", "containerPath": "/a/b"},
         {"hostPath": "/4", "containerPath": "/z/"},
         {"hostPath": "/5", "containerPath": "/z"},
+        {"hostPath": "/6", "containerPath": "//y"},
+        {"hostPath": "/7", "containerPath": "relative"},
     ]
-    assert [m["hostPath"] for m in merge_edits([{"mounts": mounts}]).mounts] == ["/4", "/5", "/3", "/1"]
+    assert [m["hostPath"] for m in merge_edits([{"mounts": mounts}]).mounts] == ["/7", "/4", "/5", "/6", "/3", "/1"]
 
 
 def test_the_rest() -> None:

@@ -68,6 +68,11 @@ def test_kind_without_slash_has_no_vendor() -> None:
     assert names.kind_parts("abc") == ("", "abc")
 
 
+def test_spec_file_names() -> None:
+    assert names.spec_stem("v.example", "gpu") == "v.example-gpu"
+    assert names.spec_stem("v.example", "gpu", "a/b") == "v.example-gpu_a_b"
+
+
 def test_annotation() -> None:
     key, value = names.annotation("gpu.example", "u/1", ["a/b=c", "a/b=d"])
     assert (key, value) == ("cdi.k8s.io/gpu.example_u_1", "a/b=c,a/b=d")

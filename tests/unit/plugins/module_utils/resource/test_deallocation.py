@@ -127,7 +127,7 @@ def test_status_write_is_guarded_and_complete() -> None:
     }
 
 
-@pytest.mark.report("F078")
+@pytest.mark.report("F071", "F078")
 def test_unknown_consumers_are_written_back_as_they_were() -> None:
     odd = {"apiGroup": "jobs.test", "resource": "jobs", "name": "j", "uid": "u-j", "future": {"x": 1}}
     before = claim(A, odd)

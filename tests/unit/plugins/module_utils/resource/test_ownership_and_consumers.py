@@ -174,6 +174,7 @@ def test_reservation_obstacles(claim: dict[str, t.Any], release: Release, expect
         assert "ResourceClaim team-a/c1" in consumers.explain_obstacle(expected, claim, release)
 
 
+@pytest.mark.report("F071", "F077", "F078")
 def test_new_consumer_goes_to_the_end_once() -> None:
     unknown = {"apiGroup": "jobs.test", "resource": "jobs", "name": "j", "uid": "u-j", "future": 1}
     claim = reserved(unknown)
