@@ -1,0 +1,213 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The connection pool of the official client, opened for one set of certificates."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import socket
+import tempfile
+import typing as t
+import urllib.parse
+
+from .access import ClusterAccess, Pem
+from .errors import ConfigurationError
+
+if t.TYPE_CHECKING:
+    import aiohttp
+
+    from .transport import Request
+
+#: Seconds after which the kernel gives up on data that the other side does not acknowledge. Shorter than a lease, so
+#: that a write which got stuck in the network cannot come out after its lease.
+UNACKNOWLEDGED = 8.0
+#: A dead peer is noticed after KEEPALIVE_IDLE + 3 * KEEPALIVE_PERIOD seconds, below what proxies call idle.
+KEEPALIVE_IDLE, KEEPALIVE_PERIOD = 30, 5
+CONNECT_TIMEOUT = 10.0
+
+
+class Pool:
+    """A session of the official client. As a context manager it counts the requests that use it."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        access: ClusterAccess,
+        certificate: tuple[bytes, bytes] | None,
+        stamps: tuple[object, ...],
+    ) -> None:
+        self._session, self._access, self.certificate, self._stamps = session, access, certificate, stamps
+        self.users = 0
+
+    def __enter__(self) -> Pool:
+        """Count a user in."""
+        self.users += 1
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Count a user out."""
+        self.users -= 1
+
+    async def close(self) -> None:
+        """Close all connections now."""
+        connector = self._session.connector
+        await self._session.close()
+        if connector is not None:
+            await connector.close()
+
+    def files_changed(self) -> bool:
+        """Whether a certificate file is another one than when the pool was opened. Looks at the disk."""
+        return _stamps(self._access) != self._stamps
+
+    async def request(
+        self,
+        request: Request,
+        headers: t.Sequence[tuple[str, str]],
+        query: t.Sequence[tuple[str, str]],
+        body: t.Any,
+    ) -> aiohttp.ClientResponse:
+        """Send one request and return when the headers of the answer are there."""
+        import aiohttp
+
+        access = self._access
+        proxy = access.proxy if access.proxy and not bypasses_proxy(access.server, access.no_proxy) else None
+        extra: dict[str, t.Any] = {"server_hostname": access.tls_server_name} if access.tls_server_name else {}
+        if proxy:
+            extra.update(proxy=proxy, proxy_headers=dict(access.proxy_headers))
+        return await self._session.request(
+            request.call.method,
+            access.server + request.call.path,
+            params=list(query),
+            headers=list(headers),
+            data=body,
+            # Deadlines are kept outside; this only lets a dead address fail before the whole time is used up.
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+            # A redirect would take the credential to another address.
+            allow_redirects=False,
+            **extra,
+        )
+
+
+async def open_pool(access: ClusterAccess, max_connections: int) -> Pool:
+    """A pool with the certificates as they are now; raises ``ConfigurationError`` when they cannot be used."""
+    import aiohttp
+
+    certificate = access.credential.certificate()
+    stamps = await asyncio.to_thread(_stamps, access)
+    client = await asyncio.to_thread(_client, access, certificate, max_connections)
+    # trust_env: HTTPS_PROXY and NO_PROXY count where nothing else is said.
+    from_environment = access.proxy is None and not bypasses_proxy(access.server, access.no_proxy)
+    client.configuration.client_session_kwargs = {
+        "connector": aiohttp.TCPConnector(
+            limit=max_connections, ssl=client.ssl_context, socket_factory=_socket, ttl_dns_cache=30
+        ),
+        "trust_env": from_environment,
+        "cookie_jar": aiohttp.DummyCookieJar(),
+        "auto_decompress": True,
+    }
+    # The documented place for extensions; `request` of the same class cannot send bytes.
+    session = t.cast("aiohttp.ClientSession", client._create_pool_manager())
+    return Pool(session, access, certificate, stamps)
+
+
+def _client(access: ClusterAccess, certificate: tuple[bytes, bytes] | None, max_connections: int) -> t.Any:
+    """The official client's REST object with its TLS settings. Blocks: certificates are read and parsed."""
+    from kubernetes.aio.client.configuration import Configuration
+    from kubernetes.aio.client.rest import RESTClientObject
+
+    configuration = Configuration(
+        host=access.server, verify_ssl=access.verify, connection_pool_maxsize=max_connections, proxy=access.proxy
+    )
+    # Python 3.13 refuses authorities without a key identifier, which older clusters have and kubectl takes.
+    configuration.disable_strict_ssl_verification = True
+    configuration.ssl_ca_cert = access.ca.path
+    configuration.ca_cert_data = access.ca.data.decode("ascii", "replace") if access.ca.data else None
+    cert, key = access.client_certificate, access.client_key
+    if certificate is not None:
+        cert, key = Pem(data=certificate[0]), Pem(data=certificate[1])
+    with tempfile.TemporaryDirectory(prefix="nodeops-dra-") as folder:
+        if cert:
+            configuration.cert_file = _as_file(cert, folder, "cert.pem")
+            configuration.key_file = _as_file(key, folder, "key.pem")
+        try:
+            return RESTClientObject(configuration)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise _unusable(access, error) from error
+
+
+def _as_file(pem: Pem, folder: str, name: str) -> str | None:
+    if pem.data is None:
+        return pem.path
+    path = pathlib.Path(folder) / name
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(pem.data)
+    return str(path)
+
+
+def _unusable(access: ClusterAccess, error: Exception) -> ConfigurationError:
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
+    names = [
+        f"{what} {pem.path or '(inline)'}"
+        for what, pem in (("CA", access.ca), ("certificate", access.client_certificate), ("key", access.client_key))
+        if pem
+    ]
+    return ConfigurationError(
+        f"The TLS files for {access.server} cannot be used: {reason} ({', '.join(names) or 'system authorities'}).",
+        "Check with `openssl x509 -noout -subject -in FILE` and `openssl pkey -noout -in FILE` that they are PEM, and "
+        "that certificate and key belong together.",
+        url=access.server,
+    )
+
+
+def _stamps(access: ClusterAccess) -> tuple[object, ...]:
+    result: list[object] = []
+    for pem in (access.ca, access.client_certificate, access.client_key):
+        if pem.path is None:
+            result.append(None)
+            continue
+        try:
+            found = os.stat(pem.path)
+        except OSError:
+            result.append("gone")
+            continue
+        result.append((found.st_mtime_ns, found.st_ino, found.st_size))
+    return tuple(result)
+
+
+def _socket(address: t.Any) -> socket.socket:
+    """A socket that notices a dead peer by itself. Options that the system does not have are left out."""
+    family, kind, protocol = address[:3]
+    created = socket.socket(family=family, type=kind, proto=protocol)
+    settings = [(socket.SOL_SOCKET, "SO_KEEPALIVE", 1)]
+    settings += [
+        (socket.IPPROTO_TCP, "TCP_KEEPIDLE", KEEPALIVE_IDLE),
+        (socket.IPPROTO_TCP, "TCP_KEEPINTVL", KEEPALIVE_PERIOD),
+        (socket.IPPROTO_TCP, "TCP_KEEPCNT", 3),
+        (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", int(UNACKNOWLEDGED * 1000)),
+    ]
+    for level, name, value in settings:
+        option = getattr(socket, name, None)
+        if option is not None:
+            with contextlib.suppress(OSError):
+                created.setsockopt(level, option, value)
+    return created
+
+
+def bypasses_proxy(url: str, no_proxy: str | None) -> bool:
+    """Whether a ``no_proxy`` list (hosts, domains, ``*``, addresses, networks; commas between) names this URL."""
+    import ipaddress
+
+    host = (urllib.parse.urlsplit(url).hostname or "").lower()
+    for entry in (part.strip().lower() for part in (no_proxy or "").split(",")):
+        if not entry:
+            continue
+        if entry == "*" or host == entry.lstrip(".") or host.endswith("." + entry.lstrip(".")):
+            return True
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False):
+                return True
+    return False

@@ -1,0 +1,50 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers of a work queue: failures are put off with growing delays, successes forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import typing as t
+
+from ..checkpoint.errors import DraError
+from .errors import FenceLostError
+from .workqueue import K, QueueShutDownError, WorkQueue
+
+log = logging.getLogger(__name__)
+
+
+async def run_workers(queue: WorkQueue[K], work: t.Callable[[K], t.Awaitable[None]], count: int) -> None:
+    """Call ``work`` for each key, at most ``count`` at a time, until the queue is shut down and empty.
+
+    A failure puts the key off; one that is no ``DraError`` is a bug, and its traceback goes to the log. A lost fence
+    ends all workers: nothing can be written any more.
+    """
+
+    async def worker() -> None:
+        while True:
+            try:
+                key = await queue.get()
+            except QueueShutDownError:
+                return
+            try:
+                await work(key)
+            except FenceLostError:
+                raise
+            except DraError as error:
+                delay = queue.add_rate_limited(key)
+                said = (queue.name, key, queue.failures(key), delay, error)
+                log.warning("work failed queue=%s key=%s attempt=%d retry_in=%.3g error=%s", *said)
+            except Exception:
+                # The edge of the daemon's work: a bug that one object brings out must not stop the work on all others.
+                queue.add_rate_limited(key)
+                log.exception("work failed by a bug queue=%s key=%s attempt=%d", queue.name, key, queue.failures(key))
+            else:
+                queue.forget(key)
+            finally:
+                queue.done(key)
+
+    async with asyncio.TaskGroup() as group:
+        for _number in range(count):
+            group.create_task(worker())
