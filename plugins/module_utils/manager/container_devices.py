@@ -108,7 +108,7 @@ def resource_statuses(
             plain = f"{one.driver}/{device.pool_name}/{device.device_name}"
             resource_id = device.cdi_device_ids[0] if device.cdi_device_ids else plain
             state = health.state_of(one.driver, device.pool_name, device.device_name)
-            row = {"resourceID": resource_id, "health": state.health}
+            row = {"resourceID": resource_id, "health": state.health.value}
             if state.message:
                 row["message"] = state.message
             rows.setdefault(resource_id, row)

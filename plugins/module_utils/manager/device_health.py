@@ -13,12 +13,7 @@ import logging
 import typing as t
 from dataclasses import dataclass
 
-HEALTHY = "Healthy"
-UNHEALTHY = "Unhealthy"
-UNKNOWN = "Unknown"
-
-DEFAULT_TIMEOUT = 30.0
-"""Seconds for which a report holds when the driver does not say."""
+from ..driver.claims import DeviceHealth, Health
 
 _MESSAGE_BYTES = 1024
 
@@ -26,21 +21,10 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class DeviceHealth:
-    """One device as its driver reports it. ``timeout`` in seconds; nothing or less means `DEFAULT_TIMEOUT`."""
-
-    pool: str
-    device: str
-    health: str
-    message: str = ""
-    timeout: float = 0.0
-
-
-@dataclass(frozen=True)
 class HealthState:
     """What counts at the moment."""
 
-    health: str = UNKNOWN
+    health: Health = Health.UNKNOWN
     message: str = ""
 
 
@@ -83,18 +67,20 @@ class HealthTable:
         return report.state if report is not None else HealthState()
 
     def update(self, driver: str, devices: t.Iterable[DeviceHealth]) -> None:
-        """Take a driver's report, which lists all of its devices; what it leaves out runs towards its time-out."""
+        """Take a driver's report, which lists all of its devices.
+
+        A device that it leaves out keeps its state until the time-out of the report that had it.
+        """
         now = asyncio.get_running_loop().time()
         known = self._reports.setdefault(driver, {})
         changes = []
         for one in devices:
-            key = one.pool, one.device
-            health = one.health if one.health in (HEALTHY, UNHEALTHY) else UNKNOWN
-            state = HealthState(health, _shortened(one.message))
+            key = one.pool_name, one.device_name
+            state = HealthState(one.health, _shortened(one.message))
             before = known.get(key)
-            known[key] = _Report(state, now + (one.timeout if one.timeout > 0 else DEFAULT_TIMEOUT))
+            known[key] = _Report(state, now + one.timeout)
             if before is None or before.state != state:
-                changes.append(HealthChange(driver, one.pool, one.device, state))
+                changes.append(HealthChange(driver, *key, state))
         self._tell(changes)
         self._set_alarm()
 

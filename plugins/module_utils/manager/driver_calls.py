@@ -14,52 +14,29 @@ from dataclasses import dataclass
 
 from ..checkpoint.claims import Device
 from ..checkpoint.errors import DraError
-from ..resource.handles import ResourceHandle
+from ..driver.claims import ClaimRef, PrepareResult, UnprepareResult
+from ..driver.errors import DriverCallFailed
 from .observer import Observer
 
 PREPARE_METHOD = "NodePrepareResources"
 UNPREPARE_METHOD = "NodeUnprepareResources"
 
 
-@dataclass(frozen=True)
-class ClaimRef:
-    """A claim as drivers are told of it. ``resource_handles`` are those of the called driver (classic claims only)."""
-
-    uid: str
-    namespace: str
-    name: str
-    resource_handles: tuple[ResourceHandle, ...] = ()
-
-
-class PrepareResult(t.Protocol):
-    """What a driver says of one claim: an error, or its devices."""
-
-    @property
-    def devices(self) -> t.Sequence[Device]: ...
-
-    @property
-    def error(self) -> str: ...
-
-
-class UnprepareResult(t.Protocol):
-    """What a driver says of one claim: an error, or nothing."""
-
-    @property
-    def error(self) -> str: ...
-
-
 class Driver(t.Protocol):
-    """One DRA driver. Both calls raise DraError when the call as a whole failed; results are by claim UID."""
+    """One DRA driver (`driver.client.DriverClient`).
 
-    async def prepare(self, claims: t.Sequence[t.Any], timeout: float) -> t.Mapping[str, PrepareResult]: ...
+    Both calls raise DraError when the call as a whole failed, else they give a result for each claim UID.
+    """
 
-    async def unprepare(self, claims: t.Sequence[t.Any], timeout: float) -> t.Mapping[str, UnprepareResult]: ...
+    async def prepare(self, claims: t.Sequence[ClaimRef], timeout: float) -> t.Mapping[str, PrepareResult]: ...
+
+    async def unprepare(self, claims: t.Sequence[ClaimRef], timeout: float) -> t.Mapping[str, UnprepareResult]: ...
 
 
 class Drivers(t.Protocol):
-    """The drivers of this node. ``get`` raises DraError when there is none of that name."""
+    """The drivers of this node (`driver.registry.DriverRegistry`). ``get`` raises DraError when there is none."""
 
-    def get(self, name: str) -> Driver: ...
+    async def get(self, driver_name: str) -> Driver: ...
 
 
 @dataclass(frozen=True)
@@ -122,22 +99,25 @@ class DriverCalls:
         if timeout <= 0:
             return _all_failed(claims, "the time was used up before the driver could be called", called=False)
         try:
-            client = self._drivers.get(driver)
+            client = await self._drivers.get(driver)
         except DraError as error:
-            return _all_failed(claims, error.message, error.hint, called=False)
+            return _all_failed(claims, error.message.rstrip("."), error.hint, called=False)
         for claim in claims:
             before(driver, claim)
         failed = True
         try:
             # The driver layer has the same deadline; this one holds even if the transport loses its own.
             async with asyncio.timeout(timeout + 1):
+                outcomes: dict[str, Outcome]
                 if method == PREPARE_METHOD:
-                    outcomes = _prepared(claims, await client.prepare(claims, timeout))
+                    prepared = await client.prepare(claims, timeout)
+                    outcomes = {uid: _prepared(result) for uid, result in prepared.items()}
                 else:
-                    outcomes = _unprepared(claims, await client.unprepare(claims, timeout))
+                    unprepared = await client.unprepare(claims, timeout)
+                    outcomes = {uid: _unprepared(result) for uid, result in unprepared.items()}
             failed = any(isinstance(outcome, CallFailure) for outcome in outcomes.values())
         except DraError as error:
-            outcomes = _all_failed(claims, f"{method}: {error.message}", error.hint)
+            outcomes = {claim.uid: _failure(method, error) for claim in claims}
         except TimeoutError:
             outcomes = _all_failed(claims, f"{method}: no answer within {timeout:.1f} s")
         finally:
@@ -149,43 +129,22 @@ def _all_failed(claims: t.Iterable[ClaimRef], text: str, hint: str = "", *, call
     return {claim.uid: CallFailure(text, hint, called) for claim in claims}
 
 
-def _prepared(claims: t.Sequence[ClaimRef], results: t.Mapping[str, PrepareResult]) -> dict[str, Outcome]:
-    outcomes = _checked(PREPARE_METHOD, claims, results)
-    for claim in claims:
-        if claim.uid not in outcomes:
-            result = results[claim.uid]
-            failure = CallFailure(f"{PREPARE_METHOD} failed: {result.error}") if result.error else None
-            outcomes[claim.uid] = failure or tuple(dict.fromkeys(result.devices))
-    return outcomes
+def _failure(method: str, error: DraError) -> CallFailure:
+    """The driver's own words where there are some: who and what is said by whoever shows the failure."""
+    if isinstance(error, DriverCallFailed) and error.code == "CLAIM":
+        return CallFailure(f"{method} failed: {error.text}", error.hint)
+    return CallFailure(f"{method}: {error.message.rstrip('.')}", error.hint)
 
 
-def _unprepared(claims: t.Sequence[ClaimRef], results: t.Mapping[str, UnprepareResult]) -> dict[str, Outcome]:
-    outcomes = _checked(UNPREPARE_METHOD, claims, results)
-    for claim in claims:
-        if claim.uid not in outcomes:
-            error = results[claim.uid].error
-            outcomes[claim.uid] = CallFailure(f"{UNPREPARE_METHOD} failed: {error}") if error else ()
-    return outcomes
+def _prepared(result: PrepareResult) -> Outcome:
+    if result.error is not None:
+        return _failure(PREPARE_METHOD, result.error)
+    return tuple(dict.fromkeys(map(_device, result.devices or ())))
 
 
-def _checked(method: str, claims: t.Sequence[ClaimRef], results: t.Mapping[str, t.Any]) -> dict[str, Outcome]:
-    """The failures that show before any single result is looked at.
+def _device(device: t.Any) -> Device:
+    return Device(device.pool_name, device.device_name, device.request_names, device.cdi_device_ids, device.share_id)
 
-    A claim left out was not worked on. A claim that nobody asked for means that the driver mixes things up: then none
-    of what it says can be used.
-    """
-    unknown = sorted(set(results) - {claim.uid for claim in claims})
-    if unknown:
-        return _all_failed(
-            claims,
-            f"{method} returned a result for unknown claim UID {unknown[0]!r:.80}, so the whole answer is not used",
-            "The driver is faulty: report it to its makers with this message.",
-        )
-    return {
-        claim.uid: CallFailure(
-            f"{method} skipped the claim: the driver's answer has no entry for it",
-            "The driver is faulty: report it to its makers with this message.",
-        )
-        for claim in claims
-        if claim.uid not in results
-    }
+
+def _unprepared(result: UnprepareResult) -> Outcome:
+    return () if result.error is None else _failure(UNPREPARE_METHOD, result.error)

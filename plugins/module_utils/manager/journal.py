@@ -102,6 +102,7 @@ class Journal:
             for commit in left:
                 if not commit.done.done():
                     commit.done.set_exception(ClosingError("The manager was stopped, nothing was recorded."))
+                    commit.done.exception()  # looked at: whoever waits for it may be cancelled
 
     async def _write_batch(self, batch: list[_Commit]) -> None:
         merged: dict[str, Record | None] = {}

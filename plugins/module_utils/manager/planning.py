@@ -11,6 +11,8 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ..checkpoint.errors import DraError
+from ..driver.claims import ClaimRef
+from ..driver.claims import ResourceHandle as CallHandle
 from ..resource.allocation import (
     PREPARE_OPERATION,
     UNPREPARE_OPERATION,
@@ -49,7 +51,7 @@ class Holder:
 class PlannedClaim:
     """One claim and what is to be done with it.
 
-    ``drivers`` have to be called to prepare it. ``handles`` and ``note`` hold what they need that is in no other place.
+    ``drivers`` have to be called to prepare it. ``note`` is what has to be remembered beside the state file.
     """
 
     uid: str
@@ -57,13 +59,24 @@ class PlannedClaim:
     name: str
     drivers: tuple[str, ...]
     allocated: tuple[AllocatedDevice, ...] = ()
-    handles: tuple[ResourceHandle, ...] = ()
     note: ClaimNote = field(default_factory=ClaimNote)
 
     @property
     def full_name(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+    def ref(self, driver: str) -> ClaimRef:
+        """The claim as ``driver`` is told of it."""
+        return claim_ref(self.uid, self.namespace, self.name, driver, self.note.handles)
+
+
+def claim_ref(uid: str, namespace: str, name: str, driver: str, handles: t.Iterable[ResourceHandle]) -> ClaimRef:
+    """A claim for a call to ``driver``, with its own among the resource handles."""
+    own = tuple(
+        CallHandle(handle.driver, handle.data, handle.structured) for handle in handles if handle.driver == driver
+    )
+    return ClaimRef(uid, namespace, name, own)
 
 
 def holder_of(pod: JsonObject) -> Holder:
@@ -115,7 +128,7 @@ def plan_claim(claim: JsonObject) -> PlannedClaim:
         handles = resource_handles(claim)
         drivers = tuple(dict.fromkeys(handle.driver for handle in handles))
         note = ClaimNote(handles=handles)
-        return PlannedClaim(identity.uid, identity.namespace, identity.name, drivers, (), handles, note)
+        return PlannedClaim(identity.uid, identity.namespace, identity.name, drivers, (), note)
     skipped = {driver: skipped_operations(claim, driver) for driver in allocated_drivers(claim)}
     drivers = tuple(driver for driver, operations in skipped.items() if PREPARE_OPERATION not in operations)
     allocated = allocated_devices(claim)
@@ -123,4 +136,4 @@ def plan_claim(claim: JsonObject) -> PlannedClaim:
         admin_devices=frozenset(device.key for device in allocated if device.admin_access),
         skip_unprepare=frozenset(driver for driver in drivers if UNPREPARE_OPERATION in skipped[driver]),
     )
-    return PlannedClaim(identity.uid, identity.namespace, identity.name, drivers, allocated, (), note)
+    return PlannedClaim(identity.uid, identity.namespace, identity.name, drivers, allocated, note)

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 from ..checkpoint.claims import ClaimState, Device
 from ..checkpoint.errors import DraError
+from ..driver.claims import ClaimRef
 from ..resource.devices import AllocatedDevice
 from .claim_table import Entry, Phase
 from .context import Context, claim_key, pod_key
-from .driver_calls import PREPARE_METHOD, CallFailure, ClaimRef
+from .driver_calls import PREPARE_METHOD, CallFailure
 from .durable_claims import Record
 from .failures import PREPARE
 from .planning import Holder, PlannedClaim
@@ -29,6 +30,14 @@ class PrepareFailedError(DraError):
 
     Facts: ``pod``, ``pod_uid``, ``failures``: a list of what `Failure.facts` gives, each with its ``driver``.
     """
+
+
+class DriverMissingError(DraError):
+    """A driver of the claim is not registered. Facts: ``driver``, ``claim``, ``claim_uid``, ``pod_uid``."""
+
+
+class NotRecordedError(DraError):
+    """The drivers did their part and the disk did not. Facts: those of the write that failed."""
 
 
 class NameTakenError(DraError):
@@ -81,6 +90,7 @@ async def prepare_claims(
     deadline = asyncio.get_running_loop().time() + timeout
     keys = [pod_key(holder.uid), *(claim_key(plan.uid) for plan in plans)]
     async with context.holding(keys, deadline):
+        await _check_drivers(context, holder, plans, renew)
         works = _admit_all(context, holder, plans, renew)
         try:
             await context.journal.commit({work.plan.uid: work.record for work in works})
@@ -94,7 +104,26 @@ async def prepare_claims(
         return [_result(work) for work in works]
 
 
-# Checks: nothing in here waits, so that what was found to be free cannot be taken meanwhile.
+# Checks
+
+
+async def _check_drivers(context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool) -> None:
+    """Raise DraError unless every driver that has to be called is there."""
+    for plan in plans:
+        for driver in _to_call(context, plan, renew):
+            try:
+                await context.drivers.get(driver)
+            except DraError as error:
+                raise _without_driver(holder, plan, driver, error) from error
+
+
+def _to_call(context: Context, plan: PlannedClaim, renew: bool) -> tuple[str, ...]:
+    entry = context.table.entry(plan.uid)
+    answers = entry.answers if entry is not None else {}
+    return tuple(driver for driver in plan.drivers if renew or driver not in answers)
+
+
+# Nothing from here to the record waits, so that what was found to be free cannot be taken meanwhile.
 
 
 def _admit_all(context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool) -> list[_Work]:
@@ -119,12 +148,8 @@ def _admit(context: Context, holder: Holder, plan: PlannedClaim, renew: bool) ->
             claim=plan.full_name,
             claim_uid=plan.uid,
         )
-    prepared = entry is not None and entry.phase is Phase.PREPARED
-    answers = entry.answers if entry is not None else {}
-    call = tuple(driver for driver in plan.drivers if renew or driver not in answers)
-    for driver in call:
-        _check_driver(context, holder, plan, driver)
-    if not prepared:
+    call = _to_call(context, plan, renew)
+    if entry is None or entry.phase is not Phase.PREPARED:
         for device in plan.allocated:
             _check_device(context, plan, device)
     record = _planned(table.record(plan.uid), holder, plan)
@@ -132,15 +157,12 @@ def _admit(context: Context, holder: Holder, plan: PlannedClaim, renew: bool) ->
     return _Work(plan, opened, call, record, is_new=entry is None)
 
 
-def _check_driver(context: Context, holder: Holder, plan: PlannedClaim, driver: str) -> None:
-    try:
-        context.drivers.get(driver)
-    except DraError as error:
-        raise type(error)(
-            f"ResourceClaim {plan.full_name} ({plan.uid}) cannot be prepared for pod {holder}: {error.message}",
-            error.hint,
-            **{**error.facts, "driver": driver, "claim": plan.full_name, "claim_uid": plan.uid, "pod_uid": holder.uid},
-        ) from error
+def _without_driver(holder: Holder, plan: PlannedClaim, driver: str, error: DraError) -> DriverMissingError:
+    return DriverMissingError(
+        f"ResourceClaim {plan.full_name} ({plan.uid}) cannot be prepared for pod {holder}: {error.message}",
+        error.hint,
+        **{**error.facts, "driver": driver, "claim": plan.full_name, "claim_uid": plan.uid, "pod_uid": holder.uid},
+    )
 
 
 def _check_device(context: Context, plan: PlannedClaim, device: AllocatedDevice) -> None:
@@ -194,9 +216,7 @@ async def _call_drivers(
     wanted: dict[str, list[ClaimRef]] = {}
     for work in works:
         for driver in work.call:
-            handles = tuple(handle for handle in work.plan.handles if handle.driver == driver)
-            ref = ClaimRef(work.plan.uid, work.plan.namespace, work.plan.name, handles)
-            wanted.setdefault(driver, []).append(ref)
+            wanted.setdefault(driver, []).append(work.plan.ref(driver))
     if not wanted:
         return {}
     entries = {work.plan.uid: work.entry for work in works}
@@ -302,8 +322,8 @@ def _failed(
     )
 
 
-def _not_recorded(holder: Holder, error: DraError) -> DraError:
-    return type(error)(
+def _not_recorded(holder: Holder, error: DraError) -> NotRecordedError:
+    return NotRecordedError(
         f"Pod {holder}: the drivers answered, but that could not be recorded, so the claims do not count as prepared: "
         f"{error.message}",
         error.hint,

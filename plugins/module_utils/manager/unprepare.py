@@ -15,11 +15,14 @@ import typing as t
 from dataclasses import dataclass
 
 from ..checkpoint.errors import DraError
+from ..driver.claims import ClaimRef
 from .claim_table import Entry, Phase
 from .context import Context, claim_key, pod_key
-from .driver_calls import UNPREPARE_METHOD, CallFailure, ClaimRef
+from .driver_calls import UNPREPARE_METHOD, CallFailure
 from .durable_claims import Record
 from .failures import UNPREPARE
+from .notes import EMPTY
+from .planning import claim_ref
 
 
 class UnprepareFailedError(DraError):
@@ -111,11 +114,11 @@ async def _call_drivers(
     wanted: dict[str, list[ClaimRef]] = {}
     for entry in going:
         record = context.table.record(entry.uid)
-        note = record.note if record else None
+        note = record.note if record else EMPTY
         # A driver that was never called holds nothing, so its absence must not keep the pod from going.
-        for driver in sorted(entry.called - (note.skip_unprepare if note else frozenset())):
-            handles = tuple(handle for handle in (note.handles if note else ()) if handle.driver == driver)
-            wanted.setdefault(driver, []).append(ClaimRef(entry.uid, entry.namespace, entry.name, handles))
+        for driver in sorted(entry.called - note.skip_unprepare):
+            ref = claim_ref(entry.uid, entry.namespace, entry.name, driver, note.handles)
+            wanted.setdefault(driver, []).append(ref)
     if not wanted:
         return {}
     outcomes = await context.calls.run(UNPREPARE_METHOD, wanted, deadline=deadline, before=lambda _driver, _ref: None)

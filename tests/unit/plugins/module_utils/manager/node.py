@@ -1,88 +1,27 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""One node: its directory, simulated drivers that answer on real sockets, and a manager that can be restarted."""
+"""One node: its directory, simulated drivers on real sockets, the real registry, and a manager to be restarted."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import pathlib
 import typing as t
 
-import grpc
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState, Device
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.document import Document
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.formats import NEWEST
-from ansible_collections.nodeops.dra.plugins.module_utils.manager.driver_calls import ClaimRef
+from ansible_collections.nodeops.dra.plugins.module_utils.driver.registry import DriverRegistry
+from ansible_collections.nodeops.dra.plugins.module_utils.driver.timings import Timings
+from ansible_collections.nodeops.dra.plugins.module_utils.manager.driver_calls import Drivers
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.manager import DraManager
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.opening import Settings
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.driver import DriverConfig, SimulatedDriver
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.driver_calls import AskedClaim
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.driver_store import PreparedDevice
-from ansible_collections.nodeops.dra.plugins.module_utils.wire.messages import api
-from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import GPU, Json, claim, pod
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import GPU, Json, pod
 
-
-class Answer(t.NamedTuple):
-    devices: t.Sequence[Device] = ()
-    error: str = ""
-
-
-class SocketDriver:
-    """A driver of the current gRPC generation at a socket."""
-
-    def __init__(self, name: str, socket: pathlib.Path) -> None:
-        self.name = name
-        self.socket = socket
-        self._channel = grpc.aio.insecure_channel(f"unix:{socket}", options=[("grpc.use_local_subchannel_pool", 1)])
-
-    async def close(self) -> None:
-        await self._channel.close()
-
-    async def prepare(self, claims: t.Sequence[ClaimRef], timeout: float) -> dict[str, Answer]:
-        answer = await self._call("NodePrepareResources", claims, timeout)
-        return {
-            uid: Answer(
-                [
-                    Device(
-                        one.pool_name,
-                        one.device_name,
-                        tuple(one.request_names),
-                        tuple(one.cdi_device_ids),
-                        one.share_id if one.HasField("share_id") else None,
-                    )
-                    for one in entry.devices
-                ],
-                entry.error,
-            )
-            for uid, entry in answer.claims.items()
-        }
-
-    async def unprepare(self, claims: t.Sequence[ClaimRef], timeout: float) -> dict[str, Answer]:
-        answer = await self._call("NodeUnprepareResources", claims, timeout)
-        return {uid: Answer((), entry.error) for uid, entry in answer.claims.items()}
-
-    async def _call(self, method: str, claims: t.Sequence[ClaimRef], timeout: float) -> t.Any:
-        rpc = api("dra/v1").service()[method]
-        call = self._channel.unary_unary(rpc.path, request_serializer=lambda message: message.SerializeToString())
-        fields = [{"uid": one.uid, "namespace": one.namespace, "name": one.name} for one in claims]
-        try:
-            return rpc.response.FromString(await call(rpc.request(claims=fields), timeout=timeout))
-        except grpc.aio.AioRpcError as error:
-            raise DraError(f"rpc error: code = {error.code().name} desc = {error.details()}") from error
-
-
-class SocketDrivers:
-    """The drivers whose sockets are there."""
-
-    def __init__(self) -> None:
-        self.clients: dict[str, SocketDriver] = {}
-
-    def get(self, name: str) -> SocketDriver:
-        if name not in self.clients:
-            raise DraError(f"DRA driver {name} is not registered.", "Start the driver.", driver=name)
-        return self.clients[name]
+TIMINGS = Timings(connect_wait=0.5, settle=1.0, rescan=0.5)
 
 
 class Node:
@@ -91,39 +30,44 @@ class Node:
     def __init__(self, root: pathlib.Path) -> None:
         self.root = root
         self.settings = Settings(str(root), timeout=10.0, lock_timeout=0.0)
-        self.drivers = SocketDrivers()
+        self.registry = DriverRegistry(root / "plugins_registry", timings=TIMINGS)
         self.claims: dict[str, Json] = {}
         self.simulated: dict[str, SimulatedDriver] = {}
         self.now = itertools.count(1_000_000_000).__next__
         self.boot = "b-0"
         self.manager: DraManager = t.cast("DraManager", None)
-        self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Node:
+        await self.registry.__aenter__()
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
         await self.stop()
-        for name in list(self.drivers.clients):
-            await self.remove_driver(name)
-        await self._stack.aclose()
+        await self.registry.__aexit__(None, None, None)
+        for driver in self.simulated.values():
+            await driver.stop()
 
     # Drivers
 
     async def add_driver(self, name: str = GPU, *faults: str, **config: t.Any) -> SimulatedDriver:
-        """Start a driver, or start it again after `remove_driver`."""
-        made = DriverConfig(name, self.root, self.root / "cdi", devices=10_000, apis=("v1",), **config)
+        """Start a driver, or start it again after `remove_driver`, and wait until it is registered."""
+        fields = {"devices": 10_000, "apis": ("v1",), **config}
+        made = DriverConfig(name, self.root, self.root / "cdi", **fields)
         driver = SimulatedDriver(made, allocate=lambda asked: self._allocate(name, asked))
         for fault in faults:
             driver.faults.add(fault)
-        await driver.start_service()
+        await driver.start()
         self.simulated[name] = driver
-        self.drivers.clients[name] = SocketDriver(name, made.socket)
+        await self.registry.wait_for(name, 10)
         return driver
 
     async def remove_driver(self, name: str = GPU) -> None:
-        await self.drivers.clients.pop(name).close()
-        await self.simulated[name].stop()
+        """End a driver and wait until the registry knows."""
+        with self.registry.subscribe() as events:
+            await self.simulated[name].stop()
+            async for _event in events:
+                if all(status.name != name for status in self.registry.drivers()):
+                    return
 
     async def _allocate(self, driver: str, asked: AskedClaim) -> list[PreparedDevice]:
         results = self.claims[asked.uid]["status"]["allocation"]["devices"]["results"]
@@ -134,16 +78,17 @@ class Node:
         ]
 
     def asked(self, driver: str = GPU) -> list[str]:
-        """The calls that a driver got, as ``prepare u-1,u-2``."""
-        return [f"{call.method} {','.join(sorted(call.uids))}" for call in self.simulated[driver].calls]
+        """The calls for claims that a driver got, as ``prepare u-1,u-2``."""
+        calls = self.simulated[driver].calls
+        return [f"{call.method} {','.join(sorted(call.uids))}" for call in calls if call.method.endswith("prepare")]
 
     # The manager
 
-    async def start(self, **options: t.Any) -> DraManager:
+    async def start(self, drivers: Drivers | None = None, **options: t.Any) -> DraManager:
         """Start the manager, or end it and start it again as a new process would."""
         await self.stop()
         self.manager = await DraManager.open(
-            self.settings, self.drivers, boot_id=lambda: self.boot, now=lambda: float(self.now()), **options
+            self.settings, drivers or self.registry, boot_id=lambda: self.boot, now=lambda: float(self.now()), **options
         )
         return self.manager
 
@@ -173,6 +118,17 @@ class Node:
         return {one.uid: one for one in map(ClaimState.from_fields, reading.claims or [])}
 
 
-def reserved(*pods: str, name: str = "c1", uid: str = "u-1") -> Json:
-    """A claim that several pods may use."""
-    return claim(name, uid, pods=pods)
+class LosingDrivers:
+    """The drivers of a node, of which one goes away after it was looked up ``times`` times."""
+
+    def __init__(self, node: Node, driver: str, times: int) -> None:
+        self._node = node
+        self._driver = driver
+        self._times = times
+
+    async def get(self, driver_name: str) -> t.Any:
+        if driver_name == self._driver:
+            if not self._times:
+                return await self._node.registry.get("nobody.test.example")
+            self._times -= 1
+        return await self._node.registry.get(driver_name)

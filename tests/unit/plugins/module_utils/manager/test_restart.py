@@ -20,7 +20,7 @@ pytestmark = pytest.mark.asyncio
 async def test_a_second_manager_is_kept_out(node: Node) -> None:
     await node.start()
     with pytest.raises(LockHeldError, match="is locked by"):
-        await DraManager.open(node.settings, node.drivers)
+        await DraManager.open(node.settings, node.registry)
 
 
 async def test_the_file_of_a_kubelet_is_taken_over(node: Node) -> None:
@@ -33,7 +33,6 @@ async def test_the_file_of_a_kubelet_is_taken_over(node: Node) -> None:
     edited = json.loads(data)
     edited["ClaimInfoStateList"][0]["PodUIDs"] = None
     text = json.dumps(edited, separators=(",", ":"))
-
 
     node.state_path.write_text(json.dumps({"Data": text, "Checksum": zlib.crc32(text.encode())}))
     await node.start()
@@ -73,7 +72,9 @@ async def test_the_boot_is_not_in_the_state_file(node: Node) -> None:
     assert set(notes["claims"]) == {"u-1"}
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 9}', '{"version": 1, "bootID": "b-0", "claims": {"u-1": 3}}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"version": 9}', '{"version": 1, "bootID": "b-0", "claims": {"u-1": 3}}']
+)
 async def test_notes_that_cannot_be_read_are_told_and_done_without(node: Node, content: str) -> None:
     await node.add_driver()
     await node.start()
