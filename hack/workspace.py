@@ -76,8 +76,11 @@ def locked(name: str) -> t.Iterator[None]:
         yield
 
 
-def copy_collection(purpose: str) -> pathlib.Path:
-    """A fresh real copy of what git tracks or would track: ansible-test refuses links. Call it under ``locked``."""
+def copy_collection(purpose: str, leave_out: str = "") -> pathlib.Path:
+    """A fresh real copy of what git tracks or would track: ansible-test refuses links. Call it under ``locked``.
+
+    Files whose path begins with ``leave_out`` are not copied.
+    """
     target = BUILD / "copies" / purpose / NAME
     if target.exists():
         shutil.rmtree(target)
@@ -85,7 +88,8 @@ def copy_collection(purpose: str) -> pathlib.Path:
     listed = subprocess.run(
         ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
     ).stdout.split(b"\0")
-    present = [name for name in listed if name and os.path.lexists(os.path.join(os.fsencode(ROOT), name))]
+    wanted = [name for name in listed if name and not (leave_out and name.startswith(leave_out.encode()))]
+    present = [name for name in wanted if os.path.lexists(os.path.join(os.fsencode(ROOT), name))]
     packed = subprocess.run(
         ["tar", "--null", "-T", "-", "-c"], cwd=ROOT, input=b"\0".join(present), capture_output=True, check=True
     )

@@ -28,14 +28,14 @@ RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 
 # What a layer may import beside the standard library and us, always inside a function. CDI specs may be YAML. `agent`
 # serves its local API by gRPC. kubernetes.aio does not hide its HTTP library: `kube` needs aiohttp's exceptions.
-# `sandbox` shows messages as JSON.
+# Who calls or serves gRPC also meets protobuf's own errors and its JSON form.
 THIRD_PARTY = {
     "cdi": {"jsonschema", "yaml"},
     "wire": {"google"},
-    "driver": {"grpc"},
+    "driver": {"google", "grpc"},
     "kube": {"aiohttp", "kubernetes", "msgspec"},
     "daemon": {"jsonschema", "prometheus_client", "yaml"},
-    "agent": {"grpc"},
+    "agent": {"google", "grpc"},
     "sandbox": {"aiohttp", "google", "grpc"},
 }
 # ansible is there whenever these run, so they may import it at the top.

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -66,8 +67,10 @@ def outcome(folder: pathlib.Path, text: str) -> str:
     """What pytest says about a test file that uses our conftest."""
     (folder / "conftest.py").write_bytes(CONFTEST.read_bytes())
     (folder / "test_it.py").write_text(text, encoding="utf-8")
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=strict", "-rE"]
-    return subprocess.run([*argv, str(folder)], cwd=folder, capture_output=True, text=True, check=False).stdout
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_asyncio.plugin", "-rE"]
+    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [*argv, "-o", "asyncio_mode=strict", str(folder)]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False).stdout
 
 
 def test_each_kind_of_leftover_fails_its_test(tmp_path: pathlib.Path) -> None:

@@ -22,6 +22,8 @@ LONGER_FILES: dict[str, str] = {}
 # "path::function" to the reason.
 LONGER_FUNCTIONS: dict[str, str] = {}
 
+# What ansible-core's own code is combined with: validate-modules insists for modules, fragments become part of them.
+GPL = ("plugins/modules/", "plugins/doc_fragments/")
 # Files that others write in a form of their own, or that must keep every byte.
 NO_HEADER = ("LICENSES/", "tests/unit/fixtures/", "CHANGELOG.rst", "changelogs/changelog.yaml")
 HEADED = {".py", ".pyi", ".yml", ".yaml", ".toml", ".txt", ".proto", ".rst", ".md", ".j2", ".sh", ".cfg", ".ini"}
@@ -65,7 +67,7 @@ def missing_header(name: str, text: str) -> str:
     if not re.search(r"Copyright \(c\) 20\d\d nodeops\.dra contributors", head):
         return f"{name}: no copyright line at the top"
     licence = re.search(r"SPDX-License-Identifier: (\S+)", head)
-    wanted = "GPL-3.0-or-later" if name.startswith("plugins/modules/") else "Apache-2.0"
+    wanted = "GPL-3.0-or-later" if name.startswith(GPL) else "Apache-2.0"
     if not licence or licence.group(1) != wanted:
         return f"{name}: SPDX-License-Identifier {wanted} is missing at the top"
     return ""

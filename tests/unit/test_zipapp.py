@@ -60,8 +60,15 @@ def test_it_tells_its_usage(tmp_path: pathlib.Path) -> None:
     assert "inspect" in told.stdout
 
 
-def test_a_missing_file_is_an_error_without_a_stack_trace(tmp_path: pathlib.Path) -> None:
-    told = run(build(tmp_path / "dra-checkpoint.pyz"), "inspect", "gone")
-    assert told.returncode in (1, 2)
-    assert "gone" in told.stdout + told.stderr
+def test_a_broken_file_is_told_without_a_stack_trace(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "dra_manager_state").write_bytes(b"\0" * 100)
+    told = run(build(tmp_path / "dra-checkpoint.pyz"), "inspect", "dra_manager_state")
+    assert told.returncode == 1, told.stderr
+    assert "dra_manager_state" in told.stdout
+    assert "Traceback" not in told.stdout + told.stderr
+
+
+def test_a_folder_cannot_be_looked_at(tmp_path: pathlib.Path) -> None:
+    told = run(build(tmp_path / "dra-checkpoint.pyz"), "inspect", str(tmp_path))
+    assert told.returncode == 2, told.stdout
     assert "Traceback" not in told.stdout + told.stderr
