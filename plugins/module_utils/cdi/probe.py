@@ -44,8 +44,8 @@ def probe_findings(environment: t.Iterable[str], runtime: str, directory: str) -
             codes.RUNTIME_IGNORED,
             "error",
             runtime,
-            f"{runtime} ignored CDI: a container that asked for {PROBE_DEVICE} was started without {PROBE_VARIABLE}, so "
-            "containers that ask for real devices are started without them too.",
+            f"{runtime} ignored CDI: a container that asked for {PROBE_DEVICE} started without {PROBE_VARIABLE}, so "
+            "containers that ask for real devices start without them too.",
             f"Switch CDI on in the runtime (containerd: enable_cdi = true), let cdi_spec_dirs hold {directory}, and "
             "restart the runtime.",
             {"runtime": runtime, "device": str(PROBE_DEVICE), "directory": directory},
