@@ -24,7 +24,9 @@ _KEYS = (
 @functools.lru_cache(maxsize=1)
 def originals() -> list[tuple[str, bytes]]:
     """All golden files that are small enough to be broken by the thousand."""
-    files = sorted(path for path in FIXTURES.rglob("*.json") if path.name not in ("expected.json", "reader_matrix.json"))
+    files = sorted(
+        path for path in FIXTURES.rglob("*.json") if path.name not in ("expected.json", "reader_matrix.json")
+    )
     found = [(path.relative_to(FIXTURES).as_posix(), path.read_bytes()) for path in files]
     return [(name, data) for name, data in found if len(data) < 6000]
 
@@ -113,4 +115,7 @@ def extremes(megabytes: int = 50) -> t.Iterator[tuple[str, bytes]]:
     yield "backslashes", b'{"Data":"' + b"\\" * size
     yield "quotes", b'"' * size
     yield "escaped quotes", b'{"Data":"' + b'\\"' * (size // 2) + b'","Checksum":1}'
-    yield "nested to the limit in an unknown field", b'{"x":' + b"[" * 9998 + b"]" * 9998 + b',"Checksum":1,"Data":"{}"}'
+    yield (
+        "nested to the limit in an unknown field",
+        b'{"x":' + b"[" * 9998 + b"]" * 9998 + b',"Checksum":1,"Data":"{}"}',
+    )

@@ -79,7 +79,9 @@ def extremes() -> list[str]:
             problems.append(f"{name}: {type(error).__name__} escaped: {error}")
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
         seconds = time.monotonic() - started
-        sys.stdout.write(f"  {name:<44} {len(data) / 1e6:6.1f} MB {seconds:6.1f} s  {grown / len(data):5.1f} x its size\n")
+        sys.stdout.write(
+            f"  {name:<44} {len(data) / 1e6:6.1f} MB {seconds:6.1f} s  {grown / len(data):5.1f} x its size\n"
+        )
     return problems
 
 
@@ -94,9 +96,7 @@ def main() -> int:
     if not options.without_extremes:
         with multiprocessing.Pool(1) as pool:  # a process of its own: its peak memory is that of these files
             problems += pool.apply(extremes)
-    jobs = [
-        (options.seed, first, min(BATCH, options.files - first)) for first in range(0, options.files, BATCH)
-    ]
+    jobs = [(options.seed, first, min(BATCH, options.files - first)) for first in range(0, options.files, BATCH)]
     started = time.monotonic()
     done = 0
     with multiprocessing.Pool(os.cpu_count()) as pool:

@@ -24,29 +24,41 @@ def crc(text: str) -> int:
     return zlib.crc32(encode_text(text)) & _MASK
 
 
-def fnv(data: bytes) -> int:
-    """FNV-1a, 32 bits, of some bytes."""
+def fnv(pieces: t.Iterable[bytes]) -> int:
+    """FNV-1a, 32 bits, of some bytes that come in pieces."""
     value = _OFFSET
-    for byte in data:
-        value = ((value ^ byte) * _PRIME) & _MASK
+    for piece in pieces:
+        for byte in piece:
+            value = ((value ^ byte) * _PRIME) & _MASK
     return value
 
 
-def dump_text(form: Format, document: t.Mapping[str, t.Any]) -> str:
-    """The text that a kubelet of the ``fnv`` family hashes for a decoded document; the checksum counts as 0."""
-    return f"(*state.DRAManagerCheckpoint){form.document.dump({**document, 'checksum': 0})}"
+def dump_pieces(form: Format, document: t.Mapping[str, t.Any]) -> t.Iterator[str]:
+    """The text that a kubelet of the ``fnv`` family hashes for a decoded document, claim by claim.
+
+    The checksum counts as 0. The whole text is as long as the file: it is never held in one piece.
+    """
+    yield f"(*state.DRAManagerCheckpoint){{Version:(string){document['version']} Entries:(state.ClaimInfoStateList)"
+    entries = document["entries"]
+    if entries is None:
+        yield "<nil>"
+    else:
+        separator = "["
+        for claim in entries:
+            yield separator + form.claim.dump(claim)
+            separator = " "
+        yield "]" if entries else "[]"
+    yield " Checksum:(checksum.Checksum)0}"
 
 
 def fnv_of_document(form: Format, document: t.Mapping[str, t.Any]) -> int:
     """The checksum that a kubelet of ``form`` computes for a decoded document."""
-    return fnv(encode_text(dump_text(form, document)))
-
-
-def fallback_document(document: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The 1.27 view that 1.28 to 1.30 try when their own checksum fails: version ``v1``, no handles, nil as empty."""
-    return {"version": "v1", "entries": document["entries"] or []}
+    return fnv(encode_text(piece) for piece in dump_pieces(form, document))
 
 
 def fnv_of_fallback(document: t.Mapping[str, t.Any]) -> int:
-    """The checksum of the 1.27 view of a document that a newer release of the ``fnv`` family decoded."""
-    return fnv_of_document(FNV_1_27, fallback_document(document))
+    """The checksum of the 1.27 view of a document, which 1.28 to 1.30 try when their own checksum fails.
+
+    In that view the version is ``v1``, claims have no handles, and a nil list is an empty one.
+    """
+    return fnv_of_document(FNV_1_27, {"version": "v1", "entries": document["entries"] or []})

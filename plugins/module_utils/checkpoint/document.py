@@ -154,12 +154,19 @@ class Document:
         reading = Reading(form, OK, "", claims, stored, computed)
         if computed == stored:
             return reading
-        if form is not FNV_1_27 and checksums.fnv_of_fallback(document) == stored:
+        if form is not FNV_1_27 and self._fallback_sum(document) == stored:
             reading.fallback = True
             return reading
         reading.error_class = MISMATCH
         reading.go_message = "checkpoint is corrupted"
         return reading
+
+    def _fallback_sum(self, document: t.Mapping[str, t.Any]) -> int:
+        if document["version"] == "v1" and document["entries"] is not None:
+            computed = self.read_as(FNV_1_27).computed  # the very same text, hashed already
+            if computed is not None:
+                return computed
+        return checksums.fnv_of_fallback(document)
 
     def _read_crc(self, form: Format) -> Reading:
         if self.outer_faults:
