@@ -18,20 +18,23 @@ log = logging.getLogger(__name__)
 async def run_workers(queue: WorkQueue[K], work: t.Callable[[K], t.Awaitable[None]], count: int) -> None:
     """Call ``work`` for each key, at most ``count`` at a time, until the queue is shut down and empty.
 
-    A failure puts the key off; one that is no ``DraError`` is a bug, and its traceback goes to the log. A lost fence
-    ends all workers: nothing can be written any more.
+    A failure puts the key off; one that is no ``DraError`` is a bug, and its traceback goes to the log. After a lost
+    fence nothing can be written any more: all workers end with what they are at, and ``FenceLostError`` is raised.
     """
 
+    lost: list[FenceLostError] = []
+
     async def worker() -> None:
-        while True:
+        while not lost:
             try:
                 key = await queue.get()
             except QueueShutDownError:
                 return
             try:
                 await work(key)
-            except FenceLostError:
-                raise
+            except FenceLostError as error:
+                lost.append(error)
+                queue.shut_down()
             except DraError as error:
                 delay = queue.add_rate_limited(key)
                 said = (queue.name, key, queue.failures(key), delay, error)
@@ -48,3 +51,5 @@ async def run_workers(queue: WorkQueue[K], work: t.Callable[[K], t.Awaitable[Non
     async with asyncio.TaskGroup() as group:
         for _number in range(count):
             group.create_task(worker())
+    if lost:
+        raise lost[0]

@@ -117,12 +117,11 @@ async def test_a_list_whose_token_grew_too_old_starts_again() -> None:
 @pytest.mark.report("F071")
 @pytest.mark.asyncio
 async def test_fields_that_nobody_here_knows_survive_reading_and_patching() -> None:
+    patch = {"metadata": {"resourceVersion": "7"}, "status": {"reservedFor": None}}
     async with connected() as (api, client):
         api.otherwise = always(lambda: web.json_response(claim("c1", 7, status={"futureField": {"deep": [1]}})))
         found = await client.get(CLAIMS, "c1", "team-a")
-        await client.patch(
-            CLAIMS, {"metadata": {"resourceVersion": "7"}, "status": {"reservedFor": None}}, "c1", "team-a"
-        )
+        await client.patch(CLAIMS, patch, "c1", "team-a")
     assert found["status"]["futureField"] == {"deep": [1]}
     assert api.bodies[1] == patch
 
