@@ -18,6 +18,7 @@ from ..checkpoint.findings import Finding
 from ..resource.view import JsonObject
 from . import container_devices
 from .boot import current_boot_id
+from .cdi_check import CdiCheck, CdiUnresolvedError
 from .claim_locks import KeyedLocks
 from .claim_table import ClaimTable
 from .context import Context, claim_key
@@ -75,6 +76,7 @@ class DraManager:
         self._now = now
         self.boot_id = boot_id
         self.health = HealthTable()
+        self._cdi = CdiCheck(settings.cdi_policy, settings.cdi_directories)
 
     @classmethod
     async def open(
@@ -163,8 +165,19 @@ class DraManager:
             self._check_not_stopped(plan)
             self._context.failures.check_due(PREPARE, plan.uid)
         with Timed(self._context.observer, "PrepareResources"):
+            # A claim whose CDI files are missing is asked for again: the driver has to write them.
+            renew = renew or any(self._cdi.is_unresolved(plan.uid) for plan in plans)
             try:
-                return await prepare_claims(self._context, holder, plans, timeout=self._timeout(timeout), renew=renew)
+                prepared = await prepare_claims(
+                    self._context, holder, plans, timeout=self._timeout(timeout), renew=renew
+                )
+                await self._cdi.check(prepared)
+                return prepared
+            except CdiUnresolvedError as error:
+                for plan in plans:
+                    if plan.uid in error.facts["claims"]:
+                        self._context.failures.failed(PREPARE, plan.uid, plan.full_name, error.message)
+                raise
             except DraError as error:
                 self._note_refusal(error)
                 raise
@@ -173,7 +186,9 @@ class DraManager:
         """Give back everything that the pod holds (UnprepareResources). Needs nothing but the pod's UID."""
         self._check_usable()
         with Timed(self._context.observer, "UnprepareResources"):
-            return await unprepare_pod(self._context, pod_uid, timeout=self._timeout(timeout))
+            released = await unprepare_pod(self._context, pod_uid, timeout=self._timeout(timeout))
+        self._cdi.forget(released.gone)
+        return released
 
     async def unprepare_claims(
         self, uids: t.Collection[str], *, pod_uid: str | None = None, timeout: float | None = None
@@ -182,14 +197,18 @@ class DraManager:
         self._check_usable()
         leaving = None if pod_uid is None else (lambda pods: pods & {pod_uid})
         with Timed(self._context.observer, "UnprepareResources"):
-            return await unprepare_claims(self._context, uids, timeout=self._timeout(timeout), gone_pods=leaving)
+            released = await unprepare_claims(self._context, uids, timeout=self._timeout(timeout), gone_pods=leaving)
+        self._cdi.forget(released.gone)
+        return released
 
     async def reconcile(
         self, active_pods: ActivePods, *, timeout: float | None = None, obey_backoff: bool = True
     ) -> Reconciled:
         """Let go of what no living pod holds; ``active_pods`` gives the UIDs of all pods that may still run."""
         self._check_usable()
-        return await reconcile(self._context, active_pods, timeout=self._timeout(timeout), obey_backoff=obey_backoff)
+        done = await reconcile(self._context, active_pods, timeout=self._timeout(timeout), obey_backoff=obey_backoff)
+        self._cdi.forget(done.gone)
+        return done
 
     # Questions
 
@@ -243,7 +262,7 @@ class DraManager:
 
     def findings(self) -> list[Finding]:
         """What is not as it should be with the manager itself."""
-        findings = list(self._files.findings)
+        findings = [*self._files.findings, *self._cdi.findings()]
         failure = self._context.journal.failure
         if failure is not None and self._files.unwritable is None:
             place = str(failure.facts.get("path", self._settings.directory))
@@ -287,6 +306,7 @@ class DraManager:
             await settled(asyncio.get_running_loop().run_in_executor(None, self._files.audit.write, forgotten))
             await self._context.journal.commit({claim_uid: None})
             self._context.failures.forget(claim_uid)
+            self._cdi.forget([claim_uid])
             return forgotten
 
     async def _change_note(self, claim_uid: str, stopped: tuple[str, float] | None) -> None:

@@ -13,6 +13,7 @@ from ..checkpoint.file_errors import StoreError
 from ..checkpoint.findings import Finding
 from ..checkpoint.lock import Lock, LockHeldError, take_lock
 from ..checkpoint.store import StateDirectory
+from .cdi_check import CdiPolicy
 from .durable_claims import Changes, DurableClaims, Record
 from .failures import Backoff
 from .forgetting import AuditLog
@@ -28,7 +29,9 @@ DEFAULT_TIMEOUT = 45.0
 class Settings:
     """Where a manager keeps its files and how long it waits. Durations are seconds.
 
-    ``deterministic_names`` is for clusters up to 1.27, whose generated claims have no random suffix.
+    ``deterministic_names`` is for clusters up to 1.27, whose generated claims have no random suffix. ``cdi_policy``
+    says what a prepared CDI name is that does not resolve in ``cdi_directories`` (None: those that runtimes read by
+    default).
     """
 
     directory: str
@@ -39,6 +42,8 @@ class Settings:
     lock_timeout: float = 10.0
     backoff: Backoff = field(default_factory=Backoff)
     deterministic_names: bool = False
+    cdi_policy: CdiPolicy = "warn"
+    cdi_directories: tuple[str, ...] | None = None
 
     @property
     def state_path(self) -> str:

@@ -62,6 +62,11 @@ class PreparedClaim:
     devices: t.Mapping[str, tuple[Device, ...]]
 
     @property
+    def full_name(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
     def cdi_device_ids(self) -> tuple[str, ...]:
         """Every CDI name once, drivers in alphabetical order."""
         devices = (device for driver in sorted(self.devices) for device in self.devices[driver])

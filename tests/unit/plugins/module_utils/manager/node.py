@@ -29,7 +29,9 @@ class Node:
 
     def __init__(self, root: pathlib.Path) -> None:
         self.root = root
-        self.settings = Settings(str(root), timeout=10.0, lock_timeout=0.0)
+        self.settings = Settings(
+            str(root), timeout=10.0, lock_timeout=0.0, cdi_policy="error", cdi_directories=(str(root / "cdi"),)
+        )
         self.registry = DriverRegistry(root / "plugins_registry", timings=TIMINGS)
         self.claims: dict[str, Json] = {}
         self.simulated: dict[str, SimulatedDriver] = {}

@@ -12,7 +12,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.manager.context import
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.prepare import PrepareFailedError
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.unprepare import UnprepareFailedError
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.node import LosingDrivers, Node
-from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import GPU, NIC, claim, device
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import GPU, NIC, claim, device, pod
 
 pytestmark = pytest.mark.asyncio
 
@@ -173,7 +173,8 @@ async def test_after_a_prepare_that_took_too_long_unprepare_is_sent_and_the_late
 async def test_calls_for_one_claim_never_overlap(node: Node) -> None:
     driver = await node.add_driver(GPU, "slow:method=prepare,seconds=0.2")
     await node.start()
-    preparing = asyncio.ensure_future(node.prepare(claim()))
+    node.claims["u-1"] = claim()
+    preparing = asyncio.ensure_future(node.manager.prepare(pod(), [claim()]))
     await driver.wait_for(lambda: node.asked() != [])
     await asyncio.gather(node.manager.unprepare("p-1"), preparing)
     first, second = driver.calls_of("prepare") + driver.calls_of("unprepare")
