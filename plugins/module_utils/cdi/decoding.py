@@ -62,7 +62,7 @@ def decode(text: str) -> t.Any:
     try:
         return _from_yaml(body)
     except UndecodableError as error:
-        if isinstance(error, NoYamlError) and json_error is None and _SCALAR.match(body):
+        if isinstance(error, NoYamlError) and _SCALAR.match(body):
             # No spec either, but that much can be said without YAML.
             return _from_json(body)
         raise json_error or error from None

@@ -102,7 +102,7 @@ def test_keys_are_texts() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        pytest.param('{"a": 1, "a": 2}', 'the key "a" appears twice', id="duplicate key"),
+        pytest.param('{"x": 0, "a": 1, "a": 2}', 'the key "a" appears twice', id="duplicate key"),
         pytest.param('{"b": {"a": 1, "a": 1}}', 'the key "a" appears twice', id="duplicate key inside"),
         pytest.param('{"a": 1', "not valid JSON", id="cut off"),
         pytest.param('{"a": "\x00"}', "NUL byte at character 7", id="NUL"),
@@ -184,6 +184,12 @@ def test_yaml_without_a_parser_says_what_to_install(monkeypatch: pytest.MonkeyPa
     assert decode(json.dumps(spec())) == spec()
     with pytest.raises(UndecodableError, match="not valid JSON"):
         decode('{"a": ')
+
+
+@pytest.mark.parametrize(("text", "value"), [("", None), (" \n", None), ("null", None), ('"x"', "x"), ("12\n", 12)])
+def test_what_can_be_told_without_yaml(text: str, value: t.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    assert decode(text) == value
 
 
 @needs_yaml
