@@ -13,6 +13,8 @@ from ..checkpoint.errors import DraError
 # command -> (module beside this one, function that adds the arguments, function that runs it, one line of help)
 COMMANDS = {
     "driver": ("driver_command", "add_driver_arguments", "run_driver", "run a simulated DRA driver"),
+    "apiserver": ("apiserver.command", "add_server_arguments", "run_server", "run an API server that lives in memory"),
+    "apiserver-control": ("apiserver.command", "add_control_arguments", "run_control", "talk to a running API server"),
     "control": ("driver_command", "add_control_arguments", "run_control", "talk to a running simulated driver"),
 }
 
