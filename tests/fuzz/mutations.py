@@ -73,7 +73,7 @@ def _rename(rng: random.Random, data: bytes) -> bytes:
 
 def _respell(rng: random.Random, data: bytes) -> bytes:
     key = rng.choice(_KEYS)
-    return data.replace(key, key.swapcase() if rng.random() < 0.5 else key.replace(b"s", "ſ".encode()), 1)
+    return data.replace(key, key.swapcase() if rng.random() < 0.5 else key.replace(b"s", b"\xc5\xbf"), 1)
 
 
 def _revalue(rng: random.Random, data: bytes) -> bytes:
@@ -104,18 +104,22 @@ def mutant(seed: int, number: int) -> tuple[str, bytes]:
     return " ".join(made), data
 
 
-def extremes(megabytes: int = 50) -> t.Iterator[tuple[str, bytes]]:
-    """Files of ``megabytes`` that are hard to read in linear time or bounded memory."""
-    size = megabytes * 1_000_000
-    yield "garbage", random.Random(7).randbytes(size)
-    yield "zeros", bytes(size)
-    yield "opening brackets", b"[" * size
-    yield "claims that never end", b'{"ClaimUID":' * (size // 12)
-    yield "one digit after another", b'{"Data":"x","Checksum":' + b"9" * size + b"}"
-    yield "backslashes", b'{"Data":"' + b"\\" * size
-    yield "quotes", b'"' * size
-    yield "escaped quotes", b'{"Data":"' + b'\\"' * (size // 2) + b'","Checksum":1}'
-    yield (
-        "nested to the limit in an unknown field",
-        b'{"x":' + b"[" * 9998 + b"]" * 9998 + b',"Checksum":1,"Data":"{}"}',
-    )
+def _times(unit: bytes) -> t.Callable[[int], bytes]:
+    return lambda size: unit * (size // len(unit))
+
+
+EXTREMES: dict[str, t.Callable[[int], bytes]] = {
+    "garbage": lambda size: random.Random(7).randbytes(size),
+    "zeros": bytes,
+    "opening brackets": _times(b"["),
+    "claims that never end": _times(b'{"ClaimUID":'),
+    "claims in claims that never end": _times(b'{"DriverName":{"ClaimUID":"'),
+    "one digit after another": lambda size: b'{"Data":"x","Checksum":' + b"9" * size + b"}",
+    "backslashes": lambda size: b'{"Data":"' + b"\\" * size,
+    "quotes": _times(b'"'),
+    "escaped quotes": lambda size: b'{"Data":"' + b'\\"' * (size // 2) + b'","Checksum":1}',
+    "text in quotes": lambda size: b'{"Data":"' + b"a" * size + b'","Checksum":1}',
+    "numbers in a list": lambda size: b'{"entries":[' + b"1," * (size // 2) + b"1]}",
+    "nested to the limit": lambda _: b'{"x":' + b"[" * 9998 + b"]" * 9998 + b',"Checksum":1,"Data":"{}"}',
+}
+"""Files of a given size that are hard to read in linear time or bounded memory."""

@@ -17,10 +17,26 @@ _MOST = 20
 
 def inspection(report: Json, everything: bool = False) -> str:
     """A report of `statefile.inspect`."""
+    if "reading" in report:
+        return _other(report)
     lines = [str(report["file"]), *_summary(report), ""]
     lines += _faults(report["faults"], everything)
     lines += _claims(report["claims"], everything)
     lines += _next_step(report)
+    return "\n".join(lines) + "\n"
+
+
+def _other(report: Json) -> str:
+    """A report on a file of another kind: what it is, its faults, and the claims in it."""
+    words = {SOUND: "SOUND", FAULTY: "FAULTY", REFUSED: "REFUSED by every version of its reader that is known"}
+    lines = [str(report["file"]), f"  status    {words[report['status']]}"]
+    lines += [
+        f"  kind      {report['kind']}, {report['reading']['layout'] or 'unknown layout'}, {report['size']} bytes",
+        "",
+    ]
+    lines += _faults(report["faults"], everything=True)
+    for claim in report["claims"]:
+        lines.append(visible(f"  claim {claim['namespace']}/{claim['name']} {claim['uid']} {claim['state']}"))
     return "\n".join(lines) + "\n"
 
 

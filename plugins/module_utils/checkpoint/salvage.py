@@ -24,10 +24,11 @@ _PLAIN = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _START = re.compile(
     r'\{\s*"(?:ClaimUID|DriverName|ClassName|ClaimName|Namespace|PodUIDs|DriverState|CDIDevices)"', re.I
 )
+_NAMES = re.compile("ClaimUID|CDIDevices|DriverState", re.IGNORECASE)
 _RAW_CONTROL = re.compile(r"(?<=[^\x00-\x20,\[\]{}:])[\x01-\x1f](?=[^\x00-\x20,\[\]{}:])")
 """A control character between two letters: no blank between tokens stands there."""
 _IDENTITY = ("ClaimUID", "ClaimName", "Namespace")
-_PATIENCE = 8
+_PATIENCE = 2
 """Failed attempts may read the text this many times in total: hostile nesting must not make the search quadratic."""
 
 
@@ -67,8 +68,10 @@ def search(text: str) -> Salvage:
 
     A list may stand in the open, inside one string (the ``crc`` family), or inside two, where a tool quoted the file.
     """
-    level = text
     best = Salvage(FNV)
+    if _NAMES.search(text) is None:
+        return best
+    level = text
     for _ in range(3):
         level = _mend_spelling(level)
         for family in (FNV, CRC):

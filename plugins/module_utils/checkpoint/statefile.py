@@ -12,13 +12,14 @@ import dataclasses
 import os
 import typing as t
 
-from . import backups, holders, kubelet, leftovers, lock, store
+from . import backups, holders, kinds, kubelet, leftovers, lock, store
 from .diagnosis import diagnose
 from .errors import DraError
 from .faults import Fault, fault
 from .file_content import FileContent
 from .file_errors import MissingFileError, StoreError
 from .kubelet_root import default_state_path
+from .other_files import read_other
 from .planning import Plan, known_release, plan_convert, plan_repair
 from .report import content, diagnosis_report
 from .restoring import Restoration, plan_restore
@@ -62,22 +63,23 @@ def inspect(
     """One look at the file, as modules return it. Raises `StoreError` when it cannot be read."""
     found = read(location)
     data = found.data if found is not None else None
-    diagnosis = diagnose(data, release=known_release(target), known_pods=known_pods)
-    diagnosis.faults = _file_faults(location) + diagnosis.faults
     report: Json = {
         "file": location.path,
-        "kind": "dra_manager_state",
+        "kind": kinds.MANAGER,
         "kubelet_root": location.root,
         "found_by": location.reason,
         "exists": found is not None,
         "size": len(data) if data is not None else 0,
         "mode": f"{found.mode:04o}" if found is not None and found.mode is not None else None,
         "target_version": target,
-        **diagnosis_report(diagnosis),
-        "repair": _repair_preview(data, target, known_pods),
+        "kubelet": _kubelet_facts(location) if with_processes else None,
     }
-    report["kubelet"] = _kubelet_facts(location) if with_processes else None
-    return report
+    other = read_other(data, location.path) if data is not None else None
+    if other is not None:
+        return {**report, **other}
+    diagnosis = diagnose(data, release=known_release(target), known_pods=known_pods)
+    diagnosis.faults = _file_faults(location) + diagnosis.faults
+    return {**report, **diagnosis_report(diagnosis), "repair": _repair_preview(data, target, known_pods)}
 
 
 def _file_faults(location: Location) -> list[Fault]:
@@ -137,7 +139,9 @@ def change(location: Location, request: Request, *, check: bool = False) -> Json
     Returns ``changed``, ``steps``, ``lost``, ``before`` and ``after`` (logical content), ``backup_file``, and for
     ``restored`` the copies that were considered.
     """
-    plan, restoration = _plan(location, read(location), request)
+    found = read(location)
+    _refuse_other_kinds(location, found)
+    plan, restoration = _plan(location, found, request)
     if check or not plan.changed:
         return _result(location, plan, restoration, None)
     with lock.take_lock(location.path, timeout=request.lock_timeout):
@@ -145,6 +149,17 @@ def change(location: Location, request: Request, *, check: bool = False) -> Json
         plan, restoration = _plan(location, found, request)
         _refuse_while_in_use(location, request.force)
         return _result(location, plan, restoration, _write(location, found, plan))
+
+
+def _refuse_other_kinds(location: Location, found: FileContent | None) -> None:
+    other = read_other(found.data, location.path) if found is not None else None
+    if other is not None:
+        raise DraError(
+            f"{location.path} is not changed: it is a file of kind {other['kind']}, not a dra_manager_state.",
+            "Look at it with checkpoint_info: each fault there says what to do about it.",
+            path=location.path,
+            kind=other["kind"],
+        )
 
 
 def _plan(location: Location, found: FileContent | None, request: Request) -> tuple[Plan, Restoration | None]:
