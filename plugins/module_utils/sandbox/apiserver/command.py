@@ -43,6 +43,12 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-certificate", type=pathlib.Path, metavar="FILE", help="PEM file to use instead")
     parser.add_argument("--tls-key", type=pathlib.Path, metavar="FILE", help="its private key")
     parser.add_argument("--token", default="sandbox-admin", help="bearer token of the administrator")
+    parser.add_argument(
+        "--require-token",
+        action="store_true",
+        help="refuse requests without a token over plain HTTP too; kubectl sends none there, so they are let in as "
+        "administrator by default",
+    )
     parser.add_argument("--users", type=pathlib.Path, metavar="FILE", help="JSON list of further users with rules")
     parser.add_argument("--allocator", action="store_true", help="play the scheduler")
     parser.add_argument(
@@ -67,13 +73,15 @@ def settings_from(options: argparse.Namespace) -> ServerSettings:
                 'Write a JSON list of {"token": ..., "name": ..., "rules": [...]}.',
                 path=str(options.users),
             ) from error
+    encrypted = options.tls or options.tls_certificate is not None
     return ServerSettings(
         host=options.host,
         port=options.port,
         versions=tuple(filter(None, options.versions.split(","))),
         release=_release(options.release),
         tokens=tokens,
-        tls=options.tls or options.tls_certificate is not None,
+        anonymous=None if encrypted or options.require_token else ADMIN,
+        tls=encrypted,
         certificate=options.tls_certificate,
         private_key=options.tls_key,
         allocator=options.allocator,

@@ -48,11 +48,15 @@ def parts_of(value: t.Any, shape: Shape) -> dict[str, tuple[t.Any, Shape]]:
 
 def everything(value: t.Any, shape: Shape) -> FieldSet:
     """All paths of a value that is new, the place itself included."""
-    if not is_split(value, shape) or not value:
+    if not value or not is_split(value, shape):
         return {}
     result: FieldSet = {_SELF: {}}
-    for key, (part, below) in parts_of(value, shape).items():
-        result[key] = everything(part, below)
+    if isinstance(value, dict):
+        for name, part in value.items():
+            result[f"f:{name}"] = everything(part, shape.child(name)) if isinstance(part, (dict, list)) else {}
+        return result
+    for item in value:
+        result[item_key(item, shape)] = everything(item, shape.items())
     return result
 
 
@@ -68,31 +72,46 @@ def applied(value: t.Any, shape: Shape, is_item: bool = False) -> FieldSet:
 
 
 def changes(old: t.Any, new: t.Any, shape: Shape) -> tuple[FieldSet, FieldSet]:
-    """Paths that were added or modified, and paths that were removed."""
+    """Paths that were added or modified, and paths that were removed, in a value that is split."""
     changed: FieldSet = {}
     removed: FieldSet = {}
+    if isinstance(new, dict) and isinstance(old, dict):
+        for name, part in new.items():
+            if name not in old:
+                changed[f"f:{name}"] = everything(part, shape.child(name))
+            elif old[name] != part:
+                _compare(f"f:{name}", old[name], part, shape.child(name), changed, removed)
+        for name, part in old.items():
+            if name not in new:
+                removed[f"f:{name}"] = everything(part, shape.child(name))
+        return changed, removed
     before, after = parts_of(old, shape), parts_of(new, shape)
     for key, (part, below) in after.items():
         if key not in before:
             changed[key] = everything(part, below)
-            continue
-        previous = before[key][0]
-        if previous is None and is_split(part, below):
-            previous = type(part)()  # Written as null, but there: only what it gets inside is new.
-        if previous == part:
-            continue
-        if is_split(part, below) and is_split(previous, below):
-            inner_changed, inner_removed = changes(previous, part, below)
-            if inner_changed:
-                changed[key] = inner_changed
-            if inner_removed:
-                removed[key] = inner_removed
-        else:
-            changed[key] = {}
+        elif before[key][0] != part:
+            _compare(key, before[key][0], part, below, changed, removed)
     for key, (part, below) in before.items():
         if key not in after:
             removed[key] = everything(part, below)
     return changed, removed
+
+
+def _compare(key: str, old: t.Any, new: t.Any, shape: Shape, changed: FieldSet, removed: FieldSet) -> None:
+    """Note how one part differs."""
+    if not is_split(new, shape):
+        changed[key] = {}
+        return
+    if old is None:
+        old = type(new)()  # Written as null, but there: only what it gets inside is new.
+    if not is_split(old, shape):
+        changed[key] = {}
+        return
+    inner_changed, inner_removed = changes(old, new, shape)
+    if inner_changed:
+        changed[key] = inner_changed
+    if inner_removed:
+        removed[key] = inner_removed
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:

@@ -15,6 +15,7 @@ from .json_text import Json, from_bytes, to_bytes
 from .kinds import Kind
 from .reading import list_text, selection_of
 from .request import ApiRequest
+from .settings import time_text
 from .store import Record
 
 FOREGROUND = "foregroundDeletion"
@@ -157,7 +158,7 @@ def _mark(cluster: Cluster, kind: Kind, record: Record, stored: Json, grace: int
         return record
     ends = cluster.settings.clock() + datetime.timedelta(seconds=grace)
     if not marked or kind.kind == "Pod":
-        metadata["deletionTimestamp"] = ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata["deletionTimestamp"] = time_text(ends)
         metadata["deletionGracePeriodSeconds"] = grace
     if not marked and "generation" in metadata:
         metadata["generation"] += 1

@@ -28,6 +28,12 @@ def wall_clock() -> datetime.datetime:
     return datetime.datetime.now(datetime.timezone.utc)
 
 
+def time_text(moment: datetime.datetime) -> str:
+    """A time as Kubernetes writes it, to the second."""
+    date = f"{moment.year:04}-{moment.month:02}-{moment.day:02}"
+    return f"{date}T{moment.hour:02}:{moment.minute:02}:{moment.second:02}Z"
+
+
 @dataclasses.dataclass
 class ServerSettings:
     """Settings with defaults that suit a test.
@@ -90,4 +96,4 @@ class ServerSettings:
 
     def now(self) -> str:
         """The time as Kubernetes writes it, to the second."""
-        return self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return time_text(self.clock())
