@@ -82,6 +82,9 @@ def test_files_of_a_claim(tmp_path: pathlib.Path, name: str, content: t.Any, dev
         pytest.param("gpu.test.example-claim_u-77.json", b"{", "u-77", id="no UUID, refused"),
         pytest.param("gpu.test.example-gpu_u-77.json", spec(device("u-77_x")), "u-77", id="no UUID, other class"),
         pytest.param(
+            "gpu.test.example-gpu_u_77.json", spec(device("u_77-x")), "u_77", id="underscore in the identifier"
+        ),
+        pytest.param(
             "gpu.test.example_metadata_u-77_gpu.json",
             spec(device("u-77_gpu"), kind="gpu.test.example/metadata"),
             "u-77",

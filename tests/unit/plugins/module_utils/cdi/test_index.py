@@ -76,6 +76,18 @@ def test_name_in_a_common_file_is_remembered(tmp_path: pathlib.Path, loads: list
     assert loads == ["load"]
 
 
+def test_unchanged_file_is_not_read_again(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim_file(tmp_path)
+    index = SpecIndex([str(tmp_path)])
+    assert index.missing([NAME], UID_1) == []
+
+    def refuse(*_arguments: object) -> None:
+        raise AssertionError("the file was read again")
+
+    monkeypatch.setattr(index_module, "load_file", refuse)
+    assert index.missing([NAME], UID_1) == []
+
+
 def test_changed_file_is_read_again(tmp_path: pathlib.Path) -> None:
     path = claim_file(tmp_path)
     index = SpecIndex([str(tmp_path)])
