@@ -1,0 +1,52 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The whole look at a node's claims: its files, its drivers' sockets if grpcio is there, the API if it is asked."""
+
+from __future__ import annotations
+
+import sys
+import typing as t
+
+from .sources import Sources, read_sources
+from .survey import survey
+
+Json = dict[str, t.Any]
+
+
+async def look(kubelet_root: str, options: t.Mapping[str, t.Any]) -> Json:
+    """What claim_info returns. ``options`` are those of the module. Raises `DraError` when the API does not answer."""
+    sources = read_sources(
+        state_directory=options["state_directory"],
+        kubelet_root=kubelet_root,
+        cdi_directories=options["cdi_directories"],
+    )
+    await _ask_drivers(sources, kubelet_root)
+    if options["with_api"]:
+        await _ask_api(sources, options)
+    return {
+        "changed": False,
+        **survey(sources),
+        "kubelet_root": kubelet_root,
+        "drivers_checked": sources.registered is not None,
+    }
+
+
+async def _ask_drivers(sources: Sources, kubelet_root: str) -> None:
+    if sys.version_info < (3, 11):
+        return  # the driver client needs a later Python; what drivers say stays unknown
+    try:
+        from ..driver.scan import scan
+        from .driver_report import registered
+
+        sources.registered = registered(await scan(f"{kubelet_root}/plugins_registry"))
+    except ImportError:
+        sources.registered = None  # no grpcio here
+
+
+async def _ask_api(sources: Sources, options: t.Mapping[str, t.Any]) -> None:
+    from .api_objects import connected
+
+    async with connected(options) as api:
+        sources.claims = await api.list("ResourceClaim")
+        node = options["node_name"]
+        sources.pods = await api.list("Pod", field_selector=f"spec.nodeName={node}" if node else "")

@@ -1,0 +1,41 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""One request for claims from end to end: with the API behind it where objects have to be fetched."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..checkpoint.errors import DraError
+from ..resource.view import JsonObject
+from .claim_request import ClaimRequest
+from .claim_work import work
+
+Json = dict[str, t.Any]
+
+
+def needs_api(request: ClaimRequest) -> bool:
+    """Whether an object that has to be prepared was given without what is needed of it."""
+    whole_pod = request.pod is None or request.pod.get("spec") is not None
+    whole_claims = all(claim.get("status") is not None for claim in request.claims)
+    return not (whole_pod and whole_claims and (request.pod is None or bool(request.claims)))
+
+
+async def perform(request: ClaimRequest, options: t.Mapping[str, t.Any], *, check: bool) -> Json:
+    """What the module claim returns. ``options`` say how to reach the API. Raises `DraError`."""
+    if request.pod is None and not request.claims:
+        raise DraError("There is nothing to do: neither claims nor a pod was given.", "Give claims or pod.")
+    if not needs_api(request):
+        return await work(request, _refuse, check=check)
+    from .api_objects import connected
+
+    async with connected(options) as api:
+        return await work(request, api.fetch, check=check)
+
+
+async def _refuse(kind: str, namespace: str, name: str) -> JsonObject:
+    raise DraError(
+        f"{kind} {namespace}/{name} was not given.",
+        "Give its manifest too, or leave out the manifests so that all are fetched from the API.",
+        kind=kind,
+    )

@@ -1,0 +1,124 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Who on a node says what about its claims: our manager, the kubelet, drivers' own files, CDI specs, the API.
+
+Only files are read here, and nothing is written; what the API and drivers' sockets say is given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+import typing as t
+
+from ..cdi.registry import Registry
+from ..checkpoint import store
+from ..checkpoint.diagnosis import REFUSED, diagnose
+from ..checkpoint.entries import Entry
+from ..checkpoint.errors import DraError
+from ..checkpoint.file_errors import MissingFileError, StoreError
+from ..checkpoint.findings import Finding
+from ..checkpoint.other_files import read_other
+from ..checkpoint.store import StateDirectory
+from ..manager.boot import current_boot_id
+from ..manager.durable_claims import Record
+from ..manager.loading import load
+from ..manager.opening import Settings
+from ..resource.view import JsonObject
+
+
+@dataclasses.dataclass
+class Sources:
+    """Everything that was found.
+
+    ``manager`` and ``kubelet`` map claim UIDs to what our manager and the kubelet recorded; ``kubelet`` is None where
+    its file cannot be read. ``drivers`` maps the name of a driver that keeps a file of its own to the claims in it.
+    ``registered`` maps the drivers with a registration socket to whether they answer, None where nobody looked.
+    ``claims`` and ``pods`` are objects of the API, None where it was not asked. ``findings`` are about the sources
+    themselves.
+    """
+
+    manager: dict[str, Record] = dataclasses.field(default_factory=dict)
+    kubelet: dict[str, Entry] | None = None
+    drivers: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
+    cdi: Registry | None = None
+    registered: dict[str, bool] | None = None
+    claims: list[JsonObject] | None = None
+    pods: list[JsonObject] | None = None
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+
+
+def read_sources(
+    *,
+    state_directory: str,
+    kubelet_root: str,
+    cdi_directories: t.Sequence[str] | None = None,
+) -> Sources:
+    """Read what is on this node. A source that cannot be read is a finding, never an error."""
+    sources = Sources()
+    _read_manager(sources, state_directory)
+    _read_kubelet(sources, kubelet_root)
+    _read_drivers(sources, kubelet_root)
+    try:
+        sources.cdi = Registry.load(cdi_directories)
+        sources.findings += sources.cdi.findings
+    except DraError as error:
+        sources.findings.append(_unreadable("cdi_unreadable", ", ".join(cdi_directories or ()), error))
+    return sources
+
+
+def _read_manager(sources: Sources, state_directory: str) -> None:
+    settings = Settings(state_directory)
+    try:
+        with StateDirectory(state_directory) as directory:
+            loaded = load(directory, settings.state_name, settings.notes_name, current_boot_id())
+    except MissingFileError:
+        return  # our manager never worked on this node
+    except DraError as error:
+        sources.findings.append(_unreadable("manager_state_unusable", settings.state_path, error))
+        return
+    sources.manager = dict(loaded.records)
+    sources.findings += loaded.findings
+
+
+def _read_kubelet(sources: Sources, kubelet_root: str) -> None:
+    path = os.path.join(kubelet_root, "dra_manager_state")
+    try:
+        data = store.read_file(path, follow=True).data
+    except MissingFileError:
+        sources.kubelet = {}
+        return
+    except StoreError as error:
+        sources.findings.append(_unreadable("kubelet_state_unreadable", path, error))
+        return
+    diagnosis = diagnose(data)
+    sources.kubelet = {entry.uid: entry for entry in diagnosis.entries}
+    if diagnosis.status == REFUSED:
+        first = next((item for item in diagnosis.faults if item.severity == "error"), None)
+        text = f"The kubelet does not start with {path}: {first.text if first else 'no release reads it.'}"
+        remedy = "Look at it with nodeops.dra.checkpoint_info, then mend it with nodeops.dra.checkpoint."
+        sources.findings.append(Finding("kubelet_state_refused", "error", path, text, remedy))
+
+
+def _read_drivers(sources: Sources, kubelet_root: str) -> None:
+    for path in sorted(glob.glob(os.path.join(glob.escape(kubelet_root), "plugins", "*", "checkpoint.json"))):
+        driver = os.path.basename(os.path.dirname(path))
+        try:
+            report = read_other(store.read_file(path).data, path)
+        except StoreError as error:
+            sources.findings.append(_unreadable("driver_state_unreadable", path, error))
+            continue
+        if report is None:
+            continue
+        sources.drivers[driver] = {claim["uid"]: claim for claim in report["claims"]}
+        for fault in report["faults"]:
+            if fault["severity"] != "info":
+                place = f"{path} {fault['place']}".strip()
+                sources.findings.append(
+                    Finding(fault["code"], fault["severity"], place, fault["text"], fault["remedy"], fault["facts"])
+                )
+
+
+def _unreadable(code: str, place: str, error: DraError) -> Finding:
+    return Finding(code, "error", place, error.message, error.hint, error.facts)

@@ -1,0 +1,285 @@
+#!/usr/bin/python
+# Copyright (c) 2026 nodeops.dra contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Look at the ResourceClaims of a node."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: claim_info
+short_description: Look at the ResourceClaims of a node
+version_added: 0.1.0
+description:
+  - Lists every claim that anything on the node knows of, with its devices, CDI names and pods, and with who knows it.
+    The sources are the manager of this collection, the kubelet's state file, the files of drivers that keep one, the
+    CDI spec files, and the API if it is asked.
+  - Where the sources contradict each other, there is a finding with a stable code and the next step.
+  - Says for each claim which step it waits for.
+  - Reads only. Without O(with_api) and without grpcio on the node it needs nothing but Python 3.9; what it then
+    cannot know is null.
+extends_documentation_fragment:
+  - nodeops.dra.cluster
+options:
+  kubelet_root:
+    description:
+      - The root directory of the kubelet (its C(--root-dir)).
+      - When it is absent, it is taken from the command line or the configuration of the kubelet of this node, running
+        or not, and C(/var/lib/kubelet) is the last resort.
+    type: path
+  state_directory:
+    description:
+      - The directory where the manager of this collection keeps its files.
+    type: path
+    default: /var/lib/nodeops-dra
+  cdi_directories:
+    description:
+      - The CDI spec directories that the container runtime reads. When it is absent, C(/etc/cdi) and C(/var/run/cdi).
+    type: list
+    elements: path
+  with_api:
+    description:
+      - Whether to compare with the claims and pods of the API server.
+    type: bool
+    default: false
+  node_name:
+    description:
+      - The name of the node in the API, to ask for its pods only. When it is absent, the pods of all nodes are read.
+    type: str
+requirements:
+  - For O(with_api) Python 3.11 or later, kubernetes, aiohttp and msgspec on the host where the module runs.
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return the same as without it.
+    support: full
+  diff_mode:
+    description: Can return what changed. This module changes nothing.
+    support: none
+  idempotent:
+    description: When run twice in a row outside C(check_mode), with the same options, the second run returns the same.
+    support: full
+  platform:
+    description: Target operating systems.
+    platforms: linux
+    support: full
+  action_group:
+    description: Use C(group/nodeops.dra.dra) in C(module_defaults) to set defaults for this module.
+    support: full
+    membership:
+      - nodeops.dra.dra
+seealso:
+  - module: nodeops.dra.claim
+  - module: nodeops.dra.driver_info
+author:
+  - nodeops.dra contributors (@nodeops)
+"""
+
+EXAMPLES = r"""
+- name: Look at the claims of this node
+  nodeops.dra.claim_info:
+  register: found
+
+- name: Say who holds which device
+  ansible.builtin.debug:
+    msg: "{{ item.namespace }}/{{ item.name }} holds {{ item.cdi_devices | join(', ') }}"
+  loop: "{{ found.claims }}"
+
+- name: Stop if a device is held by two claims
+  ansible.builtin.assert:
+    that: found.findings | selectattr('code', 'equalto', 'device_held_twice') | length == 0
+    fail_msg: "{{ found.findings | map(attribute='text') | join(' ') }}"
+
+- name: Compare with the API
+  nodeops.dra.claim_info:
+    with_api: true
+    kubeconfig: /etc/kubernetes/admin.conf
+    node_name: node-1
+"""
+
+RETURN = r"""
+claims:
+  description: The claims, sorted by namespace, name and UID.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    uid:
+      description: The UID of the ResourceClaim.
+      returned: always
+      type: str
+      sample: c0de0001-1111-4222-8333-000000000001
+    name:
+      description: Its name, empty where only a driver knows the claim and does not say.
+      returned: always
+      type: str
+      sample: claim-1
+    namespace:
+      description: Its namespace.
+      returned: always
+      type: str
+      sample: default
+    source:
+      description: Who the names, pods and devices are from, V(manager), V(kubelet), V(api) or a driver.
+      returned: always
+      type: str
+      sample: kubelet
+    pods:
+      description: The pods that hold the claim, sorted by UID. Name, phase and C(alive) are null without O(with_api).
+      returned: always
+      type: list
+      elements: dict
+      sample:
+        - uid: b0d00001-aaaa-4bbb-8ccc-000000000001
+          name: null
+          phase: null
+          alive: null
+    drivers:
+      description: The drivers of the claim with the devices they prepared, null while their answer is outstanding.
+      returned: always
+      type: list
+      elements: dict
+      sample:
+        - name: gpu.example.com
+          devices:
+            - pool: node-1
+              device: gpu-1
+              share_id: null
+              requests: [req-0]
+              cdi_devices: [vendor.example.com/gpu=dev-1]
+    prepared:
+      description: Whether the manager of this collection prepared it in this boot. Null for claims of others.
+      returned: always
+      type: bool
+      sample: null
+    cdi_devices:
+      description: The CDI names of all devices, each once.
+      returned: always
+      type: list
+      elements: str
+      sample: [vendor.example.com/gpu=dev-1]
+    device_arguments:
+      description: The same as arguments for C(podman run).
+      returned: always
+      type: list
+      elements: str
+      sample: ["--device=vendor.example.com/gpu=dev-1"]
+    in_manager:
+      description: Whether the manager of this collection has recorded the claim.
+      returned: always
+      type: bool
+      sample: false
+    in_kubelet:
+      description: Whether the kubelet has. Null if its file cannot be read.
+      returned: always
+      type: bool
+      sample: true
+    in_drivers:
+      description: The drivers whose own file has the claim.
+      returned: always
+      type: list
+      elements: str
+      sample: [gpu.example.com]
+    in_cdi:
+      description: The CDI spec files that belong to the claim.
+      returned: always
+      type: list
+      elements: str
+      sample: [/var/run/cdi/gpu.example.com-claim_c0de0001-1111-4222-8333-000000000001.json]
+    in_api:
+      description: Whether the API has a claim with this UID. Null without O(with_api).
+      returned: always
+      type: bool
+      sample: null
+    waits_for:
+      description: The step that the claim waits for, empty if none.
+      returned: always
+      type: str
+      sample: its CDI files
+    findings:
+      description: The codes of the findings about this claim.
+      returned: always
+      type: list
+      elements: str
+      sample: [cdi_unresolved]
+findings:
+  description: Everything that is not as it should be, those about the sources first.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: The stable name of this kind of finding.
+      returned: always
+      type: str
+      sample: cdi_unresolved
+    severity:
+      description: V(error), V(warning) or V(info).
+      returned: always
+      type: str
+      sample: error
+    place:
+      description: The claim, file or directory.
+      returned: always
+      type: str
+      sample: default/claim-1 (c0de0001-1111-4222-8333-000000000001)
+    text:
+      description: What is wrong, in one sentence.
+      returned: always
+      type: str
+      sample: The CDI device vendor.example.com/gpu=dev-1 is not defined.
+    remedy:
+      description: What to do next.
+      returned: always
+      type: str
+      sample: Prepare the claim again.
+    facts:
+      description: Details for programs.
+      returned: always
+      type: dict
+      sample: {}
+kubelet_root:
+  description: The kubelet root directory that was looked at.
+  returned: success
+  type: str
+  sample: /var/lib/kubelet
+drivers_checked:
+  description: Whether the drivers' sockets were looked at, which needs grpcio on the node.
+  returned: success
+  type: bool
+  sample: true
+"""
+
+import asyncio
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_look import look
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.cluster import cluster_spec
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.requirements import ensure
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile import locate
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **cluster_spec(),
+            "kubelet_root": {"type": "path"},
+            "state_directory": {"type": "path", "default": "/var/lib/nodeops-dra"},
+            "cdi_directories": {"type": "list", "elements": "path"},
+            "with_api": {"type": "bool", "default": False},
+            "node_name": {"type": "str"},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+    if options["with_api"]:
+        ensure(module, "kubernetes", "aiohttp", "msgspec")
+    run(
+        module,
+        lambda: asyncio.run(look(locate(kubelet_root=options["kubelet_root"]).root, options)),
+    )
+
+
+if __name__ == "__main__":
+    main()
