@@ -109,7 +109,7 @@ def _read(path: str) -> object:
         return msgspec.yaml.decode(raw) if raw.strip() else {}
     except ValueError as error:
         # The parser's own text quotes the line, and the line may hold a token: only the place is told.
-        mark = getattr(error.__cause__, "problem_mark", None)
+        mark = getattr(error.__cause__ or error.__context__, "problem_mark", None)
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise ConfigurationError(f"kubeconfig {path} is no YAML{place}.", "Correct it there.", path=path) from None
 

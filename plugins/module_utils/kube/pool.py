@@ -75,8 +75,12 @@ class Pool:
         access = self._access
         proxy = access.proxy if access.proxy and not bypasses_proxy(access.server, access.no_proxy) else None
         extra: dict[str, t.Any] = {"server_hostname": access.tls_server_name} if access.tls_server_name else {}
-        if proxy:
+        if proxy and access.server.startswith("https:"):
             extra.update(proxy=proxy, proxy_headers=dict(access.proxy_headers))
+        elif proxy:
+            # Without TLS there is no CONNECT that could carry them: the proxy reads the request itself.
+            extra.update(proxy=proxy)
+            headers = [*headers, *access.proxy_headers.items()]
         return await self._session.request(
             request.call.method,
             access.server + request.call.path,

@@ -62,6 +62,8 @@ def _classify(
             status = getattr(error, "status", None)
             said = f"the proxy answered {status}" if status else "the proxy cannot be reached"
             return errors.UnreachableError, said, _PROXY
+        if isinstance(error, aiohttp.ClientError):
+            continue  # some of these claim to be TLS errors too, but know nothing: the cause further down does
         if isinstance(error, ssl.SSLCertVerificationError):
             return errors.TlsError, f"its certificate is not trusted: {error.verify_message}", _tls_hint(error, access)
         if isinstance(error, ssl.SSLError):
