@@ -49,7 +49,7 @@ def survey(sources: Sources) -> Json:
 
 def _concerns_node(claim: JsonObject, pods: t.Mapping[str, JsonObject] | None) -> bool:
     """Whether a claim of the API is reserved for a pod that is here."""
-    return bool(pods) and any(entry.get("uid") in pods for entry in _reserved(claim))
+    return any(entry.get("uid") in (pods or {}) for entry in _reserved(claim))
 
 
 def _reserved(claim: JsonObject) -> list[JsonObject]:
