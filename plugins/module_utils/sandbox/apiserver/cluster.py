@@ -27,6 +27,12 @@ class Answer:
     warnings: t.Sequence[str] = ()
 
 
+def _field_values(sharing: t.Sequence[Kind]) -> t.Callable[[Json], t.Mapping[str, str]]:
+    """A function for the values of all field selectors that the kinds of one collection have."""
+    fields = {name: value for kind in sharing for name, value in kind.fields.items()}
+    return lambda body: {name: value(body) for name, value in fields.items()}
+
+
 class Cluster:
     """Everything that requests work on. One event loop uses it, so nothing here needs a lock."""
 
@@ -34,8 +40,9 @@ class Cluster:
         self.settings = settings
         self.table = KindTable(settings)
         self.store = Store(settings.history_limit)
-        for kind in self.table.kinds:
-            self.store.collection(kind.collection, kind.field_values)
+        for name in {kind.collection: None for kind in self.table.kinds}:
+            sharing = [kind for kind in self.table.kinds if kind.collection == name]
+            self.store.collection(name, _field_values(sharing))
         self.namespaces = self.store.collection("namespaces.")
         self._zeros: dict[str, Json] = {}
         for name in settings.namespaces:

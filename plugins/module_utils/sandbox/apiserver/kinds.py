@@ -93,10 +93,6 @@ class Kind:
     def form(self, version: str) -> Form:
         return self.forms.get(version) or _STORED
 
-    def field_values(self, body: Json) -> dict[str, str]:
-        """Values for this kind's own field selectors."""
-        return {name: value(body) for name, value in self.fields.items()}
-
     @property
     def selectable(self) -> tuple[str, ...]:
         """Names that a field selector may use."""

@@ -6,23 +6,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import typing as t
 
 import aiohttp
 import pytest
 import pytest_asyncio
-
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.server import ApiServer
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.settings import ServerSettings
 
 Json = t.Dict[str, t.Any]
-CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
-PODS = "/api/v1/namespaces/default/pods"
-MERGE = "application/merge-patch+json"
-APPLY = "application/apply-patch+yaml"
-STRATEGIC = "application/strategic-merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 
 
 class Client:
@@ -39,7 +33,7 @@ class Client:
     ) -> tuple[int, bytes, t.Mapping[str, str]]:
         """Status, body and headers of one request."""
         sent = {**({"Authorization": f"Bearer {self.token}"} if self.token else {}), **self.headers, **headers}
-        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        data = body if isinstance(body, (bytes, io.BytesIO, type(None))) else json.dumps(body).encode()
         if data is not None:
             sent["Content-Type"] = kind
         async with self.session.request(method, self.server.url + path, data=data, headers=sent) as response:
@@ -94,25 +88,3 @@ async def client() -> t.AsyncIterator[Client]:
     """A client of a server with default settings."""
     async with serving() as made:
         yield made
-
-
-def claim(name: str = "c1", request: str = "gpu", **metadata: t.Any) -> Json:
-    """A claim for one device."""
-    exactly = {"deviceClassName": "gpu.test.example"}
-    return {
-        "metadata": {"name": name, **metadata},
-        "spec": {"devices": {"requests": [{"name": request, "exactly": exactly}]}},
-    }
-
-
-def pod(name: str = "p1", **spec: t.Any) -> Json:
-    """A pod with one container."""
-    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "x"}], **spec}}
-
-
-ALLOCATION = {"devices": {"results": [{"request": "gpu", "driver": "gpu.test.example", "pool": "p", "device": "d"}]}}
-
-
-def consumer(number: int) -> Json:
-    """An entry of reservedFor."""
-    return {"resource": "pods", "name": f"p{number}", "uid": f"u-{number}"}
