@@ -64,7 +64,7 @@ def _syntax_fault(document: Document, error: GoSyntaxError) -> Fault:
         text = f"{what} after the end of the document ({error.go_message})."
         loses = f"{len(found.saved)} claims that stand after the document" if found.saved else ""
         return fault("trailing_data", place, text, facts, loses=loses)
-    if error.go_message == "exceeded max depth":
+    if error.go_message.endswith(gojson.TOO_DEEP):
         text = f"The document nests deeper than {gojson.MAX_DEPTH} levels."
         return fault("too_deep", place, text, facts)
     excerpt = document.text[error.offset : error.offset + _EXCERPT]
@@ -162,6 +162,8 @@ def check_inner_text(document: Document) -> list[Fault]:
     if error.kind == "trailing_data":
         what = _describe_rest(document.inner.text[error.offset :])
         return [fault("trailing_data", place, f"{what} after the end of the data ({error.go_message}).", facts)]
+    if error.go_message.endswith(gojson.TOO_DEEP):
+        return [fault("too_deep", place, f"The data text nests deeper than {gojson.MAX_DEPTH} levels.", facts)]
     return [fault("not_json", place, f"The data text is not JSON: {error.go_message}.", facts)]
 
 

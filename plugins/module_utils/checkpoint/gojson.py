@@ -17,6 +17,8 @@ import typing as t
 
 MAX_DEPTH = 10000
 """Go's ``maxNestingDepth``: a document may open this many objects and arrays at once."""
+TOO_DEEP = "exceeded max depth"
+"""How Go's message ends for a document that opens one more."""
 
 _scan_string = json.decoder.scanstring  # type: ignore[attr-defined]
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -159,7 +161,7 @@ class _Scanner:
             return Node("string", pos, end, value), end
         if char in ("{", "["):
             if depth >= MAX_DEPTH:
-                raise GoSyntaxError("syntax", pos, "exceeded max depth")
+                raise GoSyntaxError("syntax", pos, f"invalid character '{char}' {TOO_DEEP}")
             kind = "object" if char == "{" else "array"
             end = _BLANKS.match(text, pos + 1).end()  # type: ignore[union-attr]
             if text[end : end + 1] == ("}" if char == "{" else "]"):
@@ -171,7 +173,7 @@ class _Scanner:
         number = _NUMBER.match(text, pos)
         if number is not None:
             end = number.end()
-            self._check_number_end(end)
+            self._check_number_end(number.group(), end)
             return Node("number", pos, end, number.group()), end
         if char == "-":
             raise self._broken_token(pos + 1, "in numeric literal")
@@ -231,12 +233,14 @@ class _Scanner:
             return Node("null", pos, end, None), end
         return Node("bool", pos, end, literal == "true"), end
 
-    def _check_number_end(self, end: int) -> None:
-        """A dot or an exponent that the number pattern left over is the number's own fault, not the next token's."""
+    def _check_number_end(self, number: str, end: int) -> None:
+        """A dot or an exponent that the number pattern left over is the number's own fault, unless it has one already:
+        then it belongs to the next token."""
         char = self.text[end : end + 1]
-        if char == ".":
+        exponent = "e" in number or "E" in number
+        if char == "." and not exponent and "." not in number:
             raise self._broken_token(end + 1, "after decimal point in numeric literal")
-        if char in ("e", "E"):
+        if char in ("e", "E") and not exponent:
             place = end + 1
             if self.text[place : place + 1] in ("+", "-"):
                 place += 1
