@@ -176,6 +176,11 @@ class SimulatedDriver:
     def calls(self) -> list[Call]:
         return self._log.calls
 
+    @property
+    def claim_calls(self) -> list[Call]:
+        """The calls of prepare and unprepare."""
+        return [call for call in self.calls if call.method in ("prepare", "unprepare")]
+
     def calls_of(self, method: str) -> list[Call]:
         return [call for call in self.calls if call.method == method]
 

@@ -365,7 +365,8 @@ async def test_only_the_service_socket_can_be_closed(root: pathlib.Path) -> None
 
 @pytest.mark.asyncio
 async def test_5000_claims_in_one_call(root: pathlib.Path) -> None:
-    async with SimulatedDriver(config(root, devices=5000)) as driver, connect(driver.config.socket) as client:
+    settings = config(root, devices=5000)
+    async with SimulatedDriver(settings, [Fault("no_cdi")]) as driver, connect(settings.socket) as client:
         uids = [f"u-{number}" for number in range(5000)]
         answer = await prepare(client, *uids, timeout=30)
         assert len(answer.claims) == 5000
