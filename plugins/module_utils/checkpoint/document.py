@@ -8,11 +8,13 @@ import dataclasses
 import json
 import typing as t
 
-from . import canonical, checksums, gojson
+from . import canonical, checksums, gojson, lazyjson
 from .formats import CRC, CRC_DOCUMENT, EMPTY_DATA, FNV, FNV_1_27, FORMATS, Format
 from .gojson import GoSyntaxError, Node
-from .gotypes import Decoding, GoList, TypeFault
+from .gotypes import Decoding, GoList, TooManyFaultsError, TypeFault
 
+_LARGE = 1 << 20
+"""From so many characters on, a text that is not canonical is read lazily: a node a value would take many times it."""
 OK = "ok"
 MISMATCH = "checksum_mismatch"
 WRONG_TYPE = "wrong_type"
@@ -42,7 +44,7 @@ class Part:
             self.root = self._shallow_root(found.checksum)
             return
         try:
-            self.root = gojson.parse(text)
+            self.root = gojson.parse(text) if len(text) < _LARGE else lazyjson.read_root(text)
         except GoSyntaxError as error:
             self.error = error
 
@@ -61,7 +63,10 @@ class Part:
             # the kubelet decodes into a checkpoint that has these two set
             document["version"] = "v1"
             document["entries"] = GoList()
-        document = form.document.decode(self.root, document, "", into)
+        try:
+            document = form.document.decode(self.root, document, "", into)
+        except TooManyFaultsError:
+            into.faults.append(TypeFault(form.list_key, "list of claims", "list of a thousand faults"))
         if self.plain is not None and form.family == self.family:
             document[form.list_key] = self.plain
         return document, into.faults

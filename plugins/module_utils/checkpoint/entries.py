@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 import typing as t
 
 from . import gojson
 from .document import Claim, Document, Part
 from .formats import CRC, CRC_1_35, FNV, FNV_1_30, Format
 from .gojson import Node
-from .gotypes import Decoding, TypeFault, fold
+from .gotypes import Decoding, TooManyFaultsError, TypeFault, fold
 
 RICHEST: t.Mapping[str, Format] = {FNV: FNV_1_30, CRC: CRC_1_35}
 """For each family the format whose claims hold all that the others hold."""
@@ -35,7 +37,9 @@ class Entry:
         """A claim from its text, with the type errors that a kubelet would meet; raises `GoSyntaxError`."""
         into = Decoding(text)
         struct = RICHEST[family].claim
-        fields = struct.decode(gojson.parse(text), struct.zero(), "", into)
+        fields = struct.zero()
+        with contextlib.suppress(TooManyFaultsError):
+            fields = struct.decode(gojson.parse(text), fields, "", into)
         return cls(family, text, fields), into.faults
 
     @property
@@ -86,13 +90,11 @@ class EntryList:
         decoded, self.faults = self.part.decode(form)
         claims = decoded[form.list_key] or []
         self.list_node = self._find_list(form)
-        spans = self._spans()
-        for index, fields in enumerate(claims):
-            if index < len(spans):
-                start, end = spans[index]
-                self.entries.append(Entry(family, self.part.text[start:end], fields))
-            else:
+        for fields, span in itertools.zip_longest(claims, itertools.islice(self._spans(), len(claims))):
+            if span is None:
                 self.entries.append(Entry.from_fields(family, fields))
+            else:
+                self.entries.append(Entry(family, self.part.text[slice(*span)], fields))
 
     def _find_list(self, form: Format) -> Node | None:
         if self.part.spans:
@@ -100,12 +102,12 @@ class EntryList:
         found = [node for key, node in self.part.root.members() if fold(key) == fold(form.list_key)]
         return found[0] if len(found) == 1 and found[0].kind in ("array", "null") else None
 
-    def _spans(self) -> list[tuple[int, int]]:
+    def _spans(self) -> t.Iterable[tuple[int, int]]:
         if self.part.spans:
             return self.part.spans
         if self.list_node is None or self.list_node.kind == "null":
-            return []
-        return [(node.start, node.end) for node in self.list_node.value]
+            return ()
+        return ((node.start, node.end) for node in self.list_node.value)
 
 
 class Edit(t.NamedTuple):

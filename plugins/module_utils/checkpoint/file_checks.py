@@ -142,7 +142,7 @@ def _inner_members(inner: Part) -> list[Fault]:
     keys = {fold(key) for key, _ in inner.root.members()}
     if "entries" in keys and fold("ClaimInfoStateList") not in keys:
         node = [node for key, node in inner.root.members() if fold(key) == "entries"][-1]
-        count = len(node.value) if node.kind == "array" else 0
+        count = sum(1 for _ in node.value) if node.kind == "array" else 0
         text = f"The list of {count} claims has the name 'Entries', which only a pre-release read."
         faults.append(fault("prerelease_list_key", "Data.Entries", text, {"claims": count}))
     return faults

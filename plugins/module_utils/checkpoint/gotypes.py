@@ -21,6 +21,13 @@ class TypeFault(t.NamedTuple):
     found: str
 
 
+class TooManyFaultsError(Exception):
+    """A document with `MOST_FAULTS` type faults: no use in looking for more, and no room to remember them."""
+
+
+MOST_FAULTS = 1000
+
+
 class Decoding:
     """What one decoding pass shares: the text that nodes point into, and the type faults met so far."""
 
@@ -29,7 +36,10 @@ class Decoding:
         self.faults: list[TypeFault] = []
 
     def mismatch(self, path: str, expected: str, node: Node) -> None:
+        """Remember a fault. Raises `TooManyFaultsError` at the last one that is remembered."""
         self.faults.append(TypeFault(path, expected, node.kind))
+        if len(self.faults) >= MOST_FAULTS:
+            raise TooManyFaultsError
 
 
 class GoList(list[t.Any]):
