@@ -23,19 +23,22 @@ def same(value: Json) -> Json:
 class Form:
     """How one version of a kind relates to the stored form.
 
-    ``read`` makes the version's form, ``write`` the stored form; both may use up what they get. ``hidden`` lists the
-    paths of the stored form that the version does not know.
+    ``read`` makes the version's form, ``write`` the stored form, ``complete`` that of a new object; all may use up
+    what they get. ``hidden`` lists the paths of the stored form that the version does not know.
     """
 
-    def __init__(self, read: Convert = same, write: Convert = same, hidden: t.Sequence[str] = ()) -> None:
+    def __init__(
+        self, read: Convert = same, write: Convert = same, hidden: t.Sequence[str] = (), complete: Convert = same
+    ) -> None:
         self.is_stored = read is same and not hidden
         self._read = read
         self._write = write
+        self._complete = complete
         self.hidden = tuple(tuple(path.split(".")) for path in hidden)
 
     def alone(self) -> Form:
         """The same without anything to hide: for a server in which no other version can have written more."""
-        return Form(self._read, self._write)
+        return Form(self._read, self._write, complete=self._complete)
 
     def read(self, stored: Json) -> Json:
         for path in self.hidden:
@@ -45,9 +48,10 @@ class Form:
     def write(self, value: Json, old: Json | None) -> Json:
         """The stored form; what this version cannot say is taken from ``old``."""
         stored = self._write(value)
-        if old is not None:
-            for path in self.hidden:
-                _carry(stored, old, path)
+        if old is None:
+            return self._complete(stored)
+        for path in self.hidden:
+            _carry(stored, old, path)
         return stored
 
 
@@ -154,12 +158,12 @@ def _event_write(event: Json) -> Json:
     return _renamed(event, _EVENT_NAMES_BACK)
 
 
-def _classic_claim_write(claim: Json) -> Json:
+def _classic_claim(claim: Json) -> Json:
     claim.setdefault("spec", {}).setdefault("resourceClassName", "")
     return claim
 
 
-def _classic_template_write(template: Json) -> Json:
+def _classic_template(template: Json) -> Json:
     template.setdefault("spec", {}).setdefault("spec", {}).setdefault("resourceClassName", "")
     return template
 
@@ -195,14 +199,14 @@ CLAIM_FORMS = {
     "v1beta2": Form(hidden=_NEW_CLAIM_PATHS),
     "v1beta1": Form(_claim_read, _claim_write, _NEW_CLAIM_PATHS),
     "v1alpha3": Form(_claim_read, _claim_write, _ALPHA3_PATHS),
-    "v1alpha2": Form(write=_classic_claim_write, hidden=_STRUCTURED_PATHS),
+    "v1alpha2": Form(hidden=_STRUCTURED_PATHS, complete=_classic_claim),
 }
 TEMPLATE_FORMS = {
     "v1": Form(hidden=_in_template(_NEW_CLAIM_PATHS)),
     "v1beta2": Form(hidden=_in_template(_NEW_CLAIM_PATHS)),
     "v1beta1": Form(_template_read, _template_write, _in_template(_NEW_CLAIM_PATHS)),
     "v1alpha3": Form(_template_read, _template_write, _in_template(_ALPHA3_PATHS)),
-    "v1alpha2": Form(write=_classic_template_write, hidden=_in_template(_STRUCTURED_PATHS)),
+    "v1alpha2": Form(hidden=_in_template(_STRUCTURED_PATHS), complete=_classic_template),
 }
 SLICE_FORMS = {
     "v1": Form(),

@@ -17,8 +17,8 @@ class Shape:
 
     ``kind``: ``object`` (named fields), ``map`` (free keys, all values alike), ``list``, ``string``, ``integer``,
     ``time``, ``boolean``, ``any`` (not looked into). ``keys`` make a list a map by these fields, ``is_set`` a set;
-    other lists are replaced as a whole. ``patch_key`` is the merge key of strategic merge patch, which
-    differs from ``keys`` for some lists. ``whole`` objects and maps have one owner. ``keep_empty`` values stay when they are empty.
+    other lists are replaced as a whole. ``patch_key`` is the merge key of strategic merge patch, which differs from
+    ``keys`` for some lists. ``whole`` objects and maps have one owner. ``keep_empty`` values stay when they are empty.
     """
 
     kind: str

@@ -92,7 +92,7 @@ class Collection:
         return [self.records[key] for key in self.keys[first:last]]
 
     def at(self, version: int) -> tuple[list[str], dict[str, Record]]:
-        """Sorted keys and objects as they were at ``version``. ApiError 410 for a forgotten one, 504 for a later one."""
+        """Sorted keys and objects as they were at ``version``. ApiError 410 if forgotten, 504 if still to come."""
         if version > self.store.version:
             raise too_new(version, self.store.version)
         if version < self.floor:

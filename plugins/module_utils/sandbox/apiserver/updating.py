@@ -56,7 +56,7 @@ def update(cluster: Cluster, request: ApiRequest, data: bytes) -> Answer:
         return create_object(cluster, request, cleaned, warnings)
     record = cluster.get(kind, request.key)
     if not kind.unconditional_update and not metadata.get("resourceVersion"):
-        error = invalid("metadata.resourceVersion", "", "must be specified for an update")
+        error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid_object(kind.kind, kind.group, request.name, [error])
     return _Replacement(cluster, request, record).put(cleaned, warnings)
 

@@ -16,7 +16,7 @@ import pytest_asyncio
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.server import ApiServer
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.settings import ServerSettings
 
-Json = t.Dict[str, t.Any]
+Json = dict[str, t.Any]
 
 
 class Client:

@@ -71,7 +71,7 @@ def test_field_selectors(text: str, matches: bool) -> None:
 
 
 def test_a_field_selector_without_operator() -> None:
-    with pytest.raises(ApiError, match="invalid selector: 'spec.nodeName'"):
+    with pytest.raises(ApiError, match=r"invalid selector: 'spec\.nodeName'"):
         field_selector("spec.nodeName")
 
 
