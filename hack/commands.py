@@ -11,6 +11,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 import time
 import typing as t
 
@@ -18,6 +19,18 @@ import workspace
 
 # A hung tool must not hold a build forever. The longest check takes two minutes with nothing cached.
 TIME_LIMIT = 1800.0
+
+# Process groups that run now, so that an interrupted make leaves none behind.
+_groups: set[int] = set()
+_ending = threading.Event()
+
+
+def end_all() -> None:
+    """Kill every running command and what it started; no other starts."""
+    _ending.set()
+    for group in tuple(_groups):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 @dataclasses.dataclass
@@ -34,6 +47,8 @@ class Command:
 
     def run(self) -> Command:
         """Run to the end, keep the output, and write it to the log folder too."""
+        if _ending.is_set():
+            raise SystemExit(1)
         started = time.monotonic()
         with subprocess.Popen(
             self.argv,
@@ -44,14 +59,14 @@ class Command:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         ) as process:
+            _groups.add(process.pid)
             try:
                 output, _errors = process.communicate(timeout=TIME_LIMIT)
-            except BaseException as stopped:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                if not isinstance(stopped, subprocess.TimeoutExpired):
-                    raise
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
                 output = process.communicate()[0] + f"\nkilled after {TIME_LIMIT:.0f} s\n".encode()
+            finally:
+                _groups.discard(process.pid)
         self.status, self.output = process.returncode, output.decode(errors="replace")
         self.seconds = time.monotonic() - started
         log = workspace.BUILD / "log" / f"{self.label.replace(' ', '-').replace('/', '-')}.log"
