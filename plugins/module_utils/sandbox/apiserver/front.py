@@ -7,9 +7,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import typing as t
-import urllib.parse
 
-from . import accepting, creation, reading, removal, rights, updating, watching
+from . import accepting, creation, protobuf_bodies, reading, removal, rights, updating, watching
 from .cluster import Answer, Cluster
 from .control import Control
 from .discovery import Discovery
@@ -42,6 +41,14 @@ _WRITERS: dict[str, t.Callable[[Cluster, ApiRequest, bytes], Answer]] = {
     "delete": removal.delete,
     "deletecollection": removal.delete_collection,
 }
+
+
+# What everybody may read: that is how load balancers and installers look at a cluster.
+_PUBLIC = User("system:anonymous")
+
+
+def _is_public(http: web.BaseRequest) -> bool:
+    return "Authorization" not in http.headers and http.path.startswith(("/healthz", "/readyz", "/livez", "/version"))
 
 
 class _ClosedError(Exception):
@@ -103,7 +110,7 @@ class Front:
         from aiohttp import web
 
         path = http.path
-        user = self._user(http)
+        user = _PUBLIC if _is_public(http) else self._user(http)
         if path.startswith("/sandbox/"):
             seen.noted = True  # Whoever looks does not count.
             rights.check(user, rights.Access("*", "sandbox", "control"))
@@ -118,7 +125,7 @@ class Front:
         if path.startswith(("/api/v1/", "/apis/")) and path.strip("/").count("/") >= 2:
             parts = path.strip("/").split("/")
             if parts[0] == "api" or len(parts) > 3:
-                place = find_place(self._cluster.table, urllib.parse.unquote(path))
+                place = find_place(self._cluster.table, path)
         if place is None:
             await self._fault_before(self._control.faults.take(http.method.lower(), "", path, agent), None)
             document = self._discovery.answer(path, http.host)
@@ -168,7 +175,9 @@ class Front:
             return web.Response(body=body, content_type=_JSON)
         data = await _body(http)
         if request.verb in ("create", "update") and request.content_type not in ("", _JSON):
-            raise unsupported_media_type([_JSON])
+            if request.content_type != protobuf_bodies.MEDIA_TYPE or not protobuf_bodies.can_read(data):
+                raise unsupported_media_type([_JSON])
+            data = to_bytes(protobuf_bodies.from_protobuf(data))
         answer = _WRITERS[request.verb](self._cluster, request, data)
         if "error_after" in faults:
             raise internal(faults["error_after"].text, faults["error_after"].code)

@@ -13,7 +13,7 @@ import typing as t
 
 from . import selectors
 from .cluster import Cluster
-from .failures import ApiError, bad_request, expired
+from .failures import ApiError, bad_request, expired, too_new
 from .json_text import Json, to_bytes
 from .kind_table import Served
 from .request import ApiRequest
@@ -24,7 +24,10 @@ _MATCHES = ("NotOlderThan", "Exact")
 
 
 def get(cluster: Cluster, request: ApiRequest) -> Record:
-    """The object of a request. ApiError 404."""
+    """The object of a request. ApiError 404, or 504 for a version that is still to come."""
+    version = asked_version(request)
+    if version is not None and version > cluster.store.version:
+        raise too_new(version, cluster.store.version)
     return cluster.get(request.served.kind, request.key)
 
 

@@ -296,6 +296,28 @@ async def test_classic_claims_are_allocated_and_deallocated(world: t.Any) -> Non
     assert "finalizers" not in claim["metadata"]
 
 
+@pytest.mark.asyncio
+async def test_classic_claims_follow_the_node_of_a_scheduling_context(world: t.Any) -> None:
+    async with world(versions=("v1alpha2",)) as client:
+        base = "/apis/resource.k8s.io/v1alpha2"
+        claims = f"{base}/namespaces/default/resourceclaims"
+        await client.must("POST", f"{base}/resourceclasses", {"metadata": {"name": "gpu"}, "driverName": "d.example"})
+        await client.must("POST", claims, {"metadata": {"name": "c"}, "spec": {"resourceClassName": "gpu"}})
+        now = {"resourceClassName": "gpu", "allocationMode": "Immediate"}
+        await client.must("POST", claims, {"metadata": {"name": "now"}, "spec": now})
+        reference = {"name": "g", "source": {"resourceClaimName": "c"}}
+        spec = {"containers": [{"name": "c", "image": "x"}], "resourceClaims": [reference], "nodeName": "n7"}
+        await client.must("POST", PODS, {"metadata": {"name": "p"}, "spec": spec})
+        await client.server.settled()
+        assert (await client.must("GET", f"{claims}/c"))["status"] == {}
+        assert "allocation" in (await client.must("GET", f"{claims}/now"))["status"]
+        context = {"metadata": {"name": "p"}, "spec": {"selectedNode": "n7"}}
+        await client.must("POST", f"{base}/namespaces/default/podschedulingcontexts", context)
+        await client.server.settled()
+        allocation = (await client.must("GET", f"{claims}/c"))["status"]["allocation"]
+    assert allocation["availableOnNodes"]["nodeSelectorTerms"][0]["matchFields"][0]["values"] == ["n7"]
+
+
 DEVICE = {
     "driver": "gpu.test.example",
     "attributes": {"gpu.test.example": {"model": "A100", "ready": True, "slots": 4}},

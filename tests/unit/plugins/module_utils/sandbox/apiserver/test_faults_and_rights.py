@@ -234,6 +234,16 @@ async def test_wrong_tokens_and_none(serve: t.Any) -> None:
 
 
 @pytest.mark.asyncio
+async def test_health_and_version_are_public(client: t.Any) -> None:
+    client.token = ""
+    for path in ("/readyz", "/livez", "/healthz", "/version"):
+        assert (await client.raw("GET", path))[0] == 200
+    assert (await client.raw("GET", "/apis"))[0] == 401
+    client.token = "wrong"
+    assert (await client.raw("GET", "/readyz"))[0] == 401
+
+
+@pytest.mark.asyncio
 async def test_the_recorder_counts_by_verb_and_resource(client: t.Any) -> None:
     client.headers["User-Agent"] = "controller/1.0"
     await client.must("POST", CLAIMS, claim())

@@ -138,6 +138,14 @@ async def test_queries_that_are_refused(client: t.Any, query: str) -> None:
 
 
 @pytest.mark.asyncio
+async def test_an_object_from_the_future(client: t.Any) -> None:
+    fill(client, 1)
+    status, answer = await client.ask("GET", f"{CLAIMS}/c0?resourceVersion=999999")
+    assert (status, answer["reason"]) == (504, "Timeout")
+    assert (await client.ask("GET", f"{CLAIMS}/c0?resourceVersion=0"))[0] == 200
+
+
+@pytest.mark.asyncio
 async def test_tables_for_kubectl(client: t.Any) -> None:
     fill(client, 2)
     _status, data, _headers = await client.raw("GET", CLAIMS, Accept=TABLE)
