@@ -42,9 +42,15 @@ class Holder:
     uid: str
     namespace: str
     name: str
+    is_pod: bool = True
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name} ({self.uid})"
+        return f"{self.namespace}/{self.name} ({self.uid})" if self.is_pod else self.name
+
+    @property
+    def label(self) -> str:
+        """What a person is told, as part of a sentence."""
+        return f"pod {self}" if self.is_pod else f"holder {self}"
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from ..checkpoint.claims import ClaimState, Device
 from ..checkpoint.errors import DraError
 from ..driver.claims import ClaimRef
 from ..resource.devices import AllocatedDevice
-from .claim_table import Entry, Phase
+from .claim_table import ClaimTable, Entry, Phase
 from .context import Context, claim_key, pod_key
-from .driver_calls import PREPARE_METHOD, CallFailure
+from .driver_calls import PREPARE_METHOD, CallFailure, Drivers
 from .durable_claims import Record
 from .failures import PREPARE
 from .planning import Holder, PlannedClaim
@@ -95,8 +95,8 @@ async def prepare_claims(
     deadline = asyncio.get_running_loop().time() + timeout
     keys = [pod_key(holder.uid), *(claim_key(plan.uid) for plan in plans)]
     async with context.holding(keys, deadline):
-        await _check_drivers(context, holder, plans, renew)
-        works = _admit_all(context, holder, plans, renew)
+        await _check_drivers(context.table, context.drivers, holder, plans, renew)
+        works = _admit_all(context.table, holder, plans, renew)
         try:
             await context.journal.commit({work.plan.uid: work.record for work in works})
         finally:
@@ -112,18 +112,29 @@ async def prepare_claims(
 # Checks
 
 
-async def _check_drivers(context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool) -> None:
+async def check_claims(table: ClaimTable, drivers: Drivers, holder: Holder, plans: t.Sequence[PlannedClaim]) -> None:
+    """Raise what `prepare_claims` would raise before it calls anybody. For a plan that is only shown.
+
+    ``table`` is one of its own for this: the claims and their devices count as taken in it afterwards.
+    """
+    await _check_drivers(table, drivers, holder, plans, renew=False)
+    _admit_all(table, holder, plans, renew=False)
+
+
+async def _check_drivers(
+    table: ClaimTable, drivers: Drivers, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool
+) -> None:
     """Raise DraError unless every driver that has to be called is there."""
     for plan in plans:
-        for driver in _to_call(context, plan, renew):
+        for driver in _to_call(table, plan, renew):
             try:
-                await context.drivers.get(driver)
+                await drivers.get(driver)
             except DraError as error:
                 raise _without_driver(holder, plan, driver, error) from error
 
 
-def _to_call(context: Context, plan: PlannedClaim, renew: bool) -> tuple[str, ...]:
-    entry = context.table.entry(plan.uid)
+def _to_call(table: ClaimTable, plan: PlannedClaim, renew: bool) -> tuple[str, ...]:
+    entry = table.entry(plan.uid)
     answers = entry.answers if entry is not None else {}
     return tuple(driver for driver in plan.drivers if renew or driver not in answers)
 
@@ -131,32 +142,31 @@ def _to_call(context: Context, plan: PlannedClaim, renew: bool) -> tuple[str, ..
 # Nothing from here to the record waits, so that what was found to be free cannot be taken meanwhile.
 
 
-def _admit_all(context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool) -> list[_Work]:
+def _admit_all(table: ClaimTable, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool) -> list[_Work]:
     try:
-        return [_admit(context, holder, plan, renew) for plan in plans]
+        return [_admit(table, holder, plan, renew) for plan in plans]
     except BaseException:
-        context.table.settle(plan.uid for plan in plans)
+        table.settle(plan.uid for plan in plans)
         raise
 
 
-def _admit(context: Context, holder: Holder, plan: PlannedClaim, renew: bool) -> _Work:
-    table = context.table
+def _admit(table: ClaimTable, holder: Holder, plan: PlannedClaim, renew: bool) -> _Work:
     held_uid = table.uid_of(plan.namespace, plan.name)
     if held_uid is not None and held_uid != plan.uid:
-        raise _name_taken(context, plan, held_uid)
+        raise _name_taken(table, plan, held_uid)
     entry = table.entry(plan.uid)
     if entry is not None and entry.phase is Phase.UNPREPARING:
         raise BeingUnpreparedError(
-            f"ResourceClaim {plan.full_name} ({plan.uid}) is being unprepared and cannot be prepared for pod {holder} "
-            "before that has succeeded.",
+            f"ResourceClaim {plan.full_name} ({plan.uid}) is being unprepared and cannot be prepared for "
+            f"{holder.label} before that has succeeded.",
             "It goes on by itself once the claim's drivers have answered; claim_info shows which one does not.",
             claim=plan.full_name,
             claim_uid=plan.uid,
         )
-    call = _to_call(context, plan, renew)
+    call = _to_call(table, plan, renew)
     if entry is None or entry.phase is not Phase.PREPARED:
         for device in plan.allocated:
-            _check_device(context, plan, device)
+            _check_device(table, plan, device)
     record = _planned(table.record(plan.uid), holder, plan)
     opened = table.open(plan.uid, plan.namespace, plan.name, plan.allocated)
     return _Work(plan, opened, call, record, is_new=entry is None)
@@ -164,14 +174,14 @@ def _admit(context: Context, holder: Holder, plan: PlannedClaim, renew: bool) ->
 
 def _without_driver(holder: Holder, plan: PlannedClaim, driver: str, error: DraError) -> DriverMissingError:
     return DriverMissingError(
-        f"ResourceClaim {plan.full_name} ({plan.uid}) cannot be prepared for pod {holder}: {error.message}",
+        f"ResourceClaim {plan.full_name} ({plan.uid}) cannot be prepared for {holder.label}: {error.message}",
         error.hint,
         **{**error.facts, "driver": driver, "claim": plan.full_name, "claim_uid": plan.uid, "pod_uid": holder.uid},
     )
 
 
-def _check_device(context: Context, plan: PlannedClaim, device: AllocatedDevice) -> None:
-    other = None if device.admin_access else context.table.other_holder(plan.uid, device.key)
+def _check_device(table: ClaimTable, plan: PlannedClaim, device: AllocatedDevice) -> None:
+    other = None if device.admin_access else table.other_holder(plan.uid, device.key)
     if other is not None:
         raise DeviceTakenError(
             f"ResourceClaim {plan.full_name} ({plan.uid}) was given device {device}, which ResourceClaim "
@@ -186,8 +196,8 @@ def _check_device(context: Context, plan: PlannedClaim, device: AllocatedDevice)
         )
 
 
-def _name_taken(context: Context, plan: PlannedClaim, held_uid: str) -> NameTakenError:
-    record = context.table.record(held_uid)
+def _name_taken(table: ClaimTable, plan: PlannedClaim, held_uid: str) -> NameTakenError:
+    record = table.record(held_uid)
     pods = sorted(record.state.pod_uids) if record else []
     return NameTakenError(
         f"ResourceClaim {plan.full_name} has UID {plan.uid}, but an old ResourceClaim with the same name and different "
@@ -316,21 +326,26 @@ def _failed(
     for work in works:
         by_driver = failures.get(work.plan.uid)
         if by_driver:
-            text = "; ".join(f"driver {driver}, pod {holder}: {one.text}" for driver, one in sorted(by_driver.items()))
+            text = "; ".join(
+                f"driver {driver}, {holder.label}: {one.text}" for driver, one in sorted(by_driver.items())
+            )
             row = context.failures.failed(PREPARE, work.plan.uid, work.plan.full_name, text)
             facts.extend(
                 {**row.facts(), "driver": driver, "text": one.text} for driver, one in sorted(by_driver.items())
             )
     hint = next(filter(None, hints), "It is tried again. The driver's own log says more; driver_info shows its state.")
-    return PrepareFailedError(
-        f"Pod {holder} cannot start: {'; '.join(sentences)}.", hint, pod=str(holder), pod_uid=holder.uid, failures=facts
-    )
+    message = f"{_at_start(holder.label)} cannot start: {'; '.join(sentences)}."
+    return PrepareFailedError(message, hint, pod=str(holder), pod_uid=holder.uid, failures=facts)
+
+
+def _at_start(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _not_recorded(holder: Holder, error: DraError) -> NotRecordedError:
     return NotRecordedError(
-        f"Pod {holder}: the drivers answered, but that could not be recorded, so the claims do not count as prepared: "
-        f"{error.message}",
+        f"{_at_start(holder.label)}: the drivers answered, but that could not be recorded, so the claims do not count "
+        f"as prepared: {error.message}",
         error.hint,
         **error.facts,
     )
