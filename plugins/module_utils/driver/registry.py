@@ -47,6 +47,7 @@ class DriverRegistry:
         self._instances = Instances(self._timings, clock)
         self._registrars: dict[str, tuple[Registrar, asyncio.Task[None]]] = {}
         self._unreadable: dict[str, str] = {}
+        self._no_sockets: list[str] = []
         self._scanned = False
         self._watcher: asyncio.Task[None] | None = None
 
@@ -110,6 +111,9 @@ class DriverRegistry:
             message += f" Not registered yet: {status.error or f'{status.socket} is being tried.'}"
         for path, why in self._unreadable.items():
             message += f" {path} cannot be read: {why}."
+        for path in sorted(self._no_sockets):
+            if driver_name in os.path.basename(path):
+                message += f" {path} is no socket."
         raise DriverNotRegistered(
             message,
             "Check that the driver runs on this node and that its registration socket is in this directory.",
@@ -149,6 +153,7 @@ class DriverRegistry:
 
     async def _apply(self, changes: Changes) -> None:
         self._unreadable = changes.found.unreadable
+        self._no_sockets = changes.found.other
         for path in changes.removed:
             registrar, task = self._registrars.pop(path)
             task.cancel()
