@@ -93,14 +93,19 @@ def orphans(files: t.Iterable[SpecFile], known_uids: t.Container[str]) -> list[C
     return sorted(found, key=lambda orphan: (orphan.path, orphan.claim_uid))
 
 
-def orphan_findings(files: t.Iterable[SpecFile], known_uids: t.Container[str]) -> list[Finding]:
-    """``orphans`` as findings. A file that is known to hold devices of other claims as well is named as such."""
+def orphan_findings(
+    files: t.Iterable[SpecFile], known_uids: t.Container[str], asked: str = "no state file and no API server"
+) -> list[Finding]:
+    """``orphans`` as findings. A file that is known to hold devices of other claims as well is named as such.
+
+    ``asked`` says in words who does not know the claims.
+    """
     listed = list(files)
     by_path = {file.path: file for file in listed}
-    return [_finding(orphan, by_path[orphan.path]) for orphan in orphans(listed, known_uids)]
+    return [_finding(orphan, by_path[orphan.path], asked) for orphan in orphans(listed, known_uids)]
 
 
-def _finding(orphan: ClaimFile, file: SpecFile) -> Finding:
+def _finding(orphan: ClaimFile, file: SpecFile, asked: str) -> Finding:
     path = printable(orphan.path)
     total = len(file.spec.devices) if file.spec is not None else 0
     partial = 0 < len(orphan.devices) < total and uid_of_file(file) != orphan.claim_uid
@@ -109,7 +114,7 @@ def _finding(orphan: ClaimFile, file: SpecFile) -> Finding:
         codes.ORPHAN,
         "warning",
         path,
-        f"{what} to claim {orphan.claim_uid}, which no state file and no API server knows.",
+        f"{what} to claim {orphan.claim_uid}, which {asked} knows.",
         "Left behind by a crash or a driver that was removed. Make sure that no container uses the devices, "
         "then archive the "
         "file; never delete a file that other claims share.",
