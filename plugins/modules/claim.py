@@ -46,8 +46,8 @@ options:
     type: dict
   holder:
     description:
-      - Who holds claims that are prepared without a O(pod), for example the name of a systemd unit. Unpreparing does
-        not look at it.
+      - Who holds claims that are prepared without a O(pod), for example the name of a systemd unit. It must not be
+        empty. Unpreparing does not look at it, it takes back the claims from everybody.
     type: str
     default: nodeops.dra
   reason:
@@ -56,7 +56,12 @@ options:
     type: str
   force:
     description:
-      - Unprepare also claims that a running kubelet holds for its pods. Their containers lose the devices.
+      - With O(state=unprepared), unprepare also claims that the kubelet of this node has recorded. Their containers
+        lose the devices. The file of the kubelet stays as it is, so a claim that only the kubelet has always counts as
+        a change.
+      - With O(state=prepared), prepare also claims whose devices the kubelet holds for other claims, for example with
+        admin access.
+      - Claims that only the kubelet has cannot be forgotten here, see O(nodeops.dra.checkpoint#module:drop_claims).
     type: bool
     default: false
   kubelet_root:
@@ -72,6 +77,8 @@ options:
   state_directory:
     description:
       - The directory where the manager of this collection keeps its files. It is made when it is missing.
+      - It may be the root directory of a kubelet that will not run again, to release what its file has. While a kubelet
+        runs there, the module refuses to work on it.
     type: path
     default: /var/lib/nodeops-dra
   cdi_directories:
@@ -253,13 +260,12 @@ findings:
 """
 
 import asyncio
-import getpass
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_request import PREPARED, ClaimRequest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_task import needs_api, perform
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.cluster import cluster_spec
-from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run, who
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.requirements import ensure
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile import locate
 
@@ -300,7 +306,7 @@ def main() -> None:
             cdi_directories=tuple(directories) if directories else None,
             timeout=options["timeout"],
             reason=options["reason"] or "",
-            by=f"{getpass.getuser()} through Ansible",
+            by=who(),
             force=options["force"],
         )
         if request.state == PREPARED and needs_api(request):

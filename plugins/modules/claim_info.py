@@ -27,6 +27,10 @@ options:
       - When it is absent, it is taken from the command line or the configuration of the kubelet of this node, running
         or not, and C(/var/lib/kubelet) is the last resort.
     type: path
+  registry_directory:
+    description:
+      - The directory where drivers register. When it is absent, C(plugins_registry) below O(kubelet_root).
+    type: path
   state_directory:
     description:
       - The directory where the manager of this collection keeps its files.
@@ -44,7 +48,9 @@ options:
     default: false
   node_name:
     description:
-      - The name of the node in the API, to ask for its pods only. When it is absent, the pods of all nodes are read.
+      - The name of the node in the API. Only its pods are read then, and claims that they wait for are listed too,
+        with the step that each waits for.
+      - When it is absent, the pods of all nodes are read, and only claims that something on this node knows are listed.
     type: str
 requirements:
   - For O(with_api) Python 3.11 or later, kubernetes, aiohttp and msgspec on the host where the module runs.
@@ -109,7 +115,7 @@ claims:
       type: str
       sample: c0de0001-1111-4222-8333-000000000001
     name:
-      description: Its name, empty where only a driver knows the claim and does not say.
+      description: Its name, empty where only a driver or CDI files know the claim and do not say.
       returned: always
       type: str
       sample: claim-1
@@ -119,12 +125,16 @@ claims:
       type: str
       sample: default
     source:
-      description: Who the names, pods and devices are from, V(manager), V(kubelet), V(api) or a driver.
+      description:
+        - Who the names, pods and devices are from, the first of V(manager), V(kubelet), V(api), V(driver NAME) and
+          V(cdi) that knows the claim.
       returned: always
       type: str
       sample: kubelet
     pods:
-      description: The pods that hold the claim, sorted by UID. Name, phase and C(alive) are null without O(with_api).
+      description:
+        - The pods that hold the claim, sorted by UID. Name, phase and C(alive) are null without O(with_api), and name
+          and phase also where the API does not have the pod.
       returned: always
       type: list
       elements: dict
@@ -134,7 +144,9 @@ claims:
           phase: null
           alive: null
     drivers:
-      description: The drivers of the claim with the devices they prepared, null while their answer is outstanding.
+      description: >-
+        The drivers of the claim with the devices they prepared, null while their answer is outstanding and where only
+        the API knows the claim.
       returned: always
       type: list
       elements: dict
@@ -164,7 +176,7 @@ claims:
       elements: str
       sample: ["--device=vendor.example.com/gpu=dev-1"]
     in_manager:
-      description: Whether the manager of this collection has recorded the claim.
+      description: Whether the manager of this collection has recorded the claim. Null if its file cannot be read.
       returned: always
       type: bool
       sample: false
@@ -265,6 +277,7 @@ def main() -> None:
         argument_spec={
             **cluster_spec(),
             "kubelet_root": {"type": "path"},
+            "registry_directory": {"type": "path"},
             "state_directory": {"type": "path", "default": "/var/lib/nodeops-dra"},
             "cdi_directories": {"type": "list", "elements": "path"},
             "with_api": {"type": "bool", "default": False},

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import typing as t
 
@@ -20,7 +21,8 @@ async def look(kubelet_root: str, options: t.Mapping[str, t.Any]) -> Json:
         kubelet_root=kubelet_root,
         cdi_directories=options["cdi_directories"],
     )
-    await _ask_drivers(sources, kubelet_root)
+    registry = options["registry_directory"] or os.path.join(kubelet_root, "plugins_registry")
+    await _ask_drivers(sources, registry)
     if options["with_api"]:
         await _ask_api(sources, options)
     return {
@@ -31,14 +33,14 @@ async def look(kubelet_root: str, options: t.Mapping[str, t.Any]) -> Json:
     }
 
 
-async def _ask_drivers(sources: Sources, kubelet_root: str) -> None:
+async def _ask_drivers(sources: Sources, registry: str) -> None:
     if sys.version_info < (3, 11):
         return  # the driver client needs a later Python; what drivers say stays unknown
     try:
         from ..driver.scan import scan
         from .driver_report import registered
 
-        sources.registered = registered(await scan(f"{kubelet_root}/plugins_registry"))
+        sources.registered = registered(await scan(registry))
     except ImportError:
         sources.registered = None  # no grpcio here
 
@@ -48,5 +50,5 @@ async def _ask_api(sources: Sources, options: t.Mapping[str, t.Any]) -> None:
 
     async with connected(options) as api:
         sources.claims = await api.list("ResourceClaim")
-        node = options["node_name"]
+        node = sources.node_name = options["node_name"] or ""
         sources.pods = await api.list("Pod", field_selector=f"spec.nodeName={node}" if node else "")

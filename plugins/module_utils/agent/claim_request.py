@@ -56,10 +56,10 @@ class Wanted:
     plans: tuple[PlannedClaim, ...]
 
 
-async def plan(request: ClaimRequest, fetch: Fetch) -> list[Wanted]:
+async def plan(request: ClaimRequest, fetch: Fetch) -> Wanted:
     """What has to be prepared. Raises `DraError` for anything that forbids it; nothing was touched then."""
     if request.pod is None:
-        return [await _plan_without_pod(request, claim, fetch) for claim in request.claims]
+        return await _plan_without_pod(request, fetch)
     pod = await complete("Pod", request.pod, fetch, "spec")
     holder = holder_of(pod)
     given = {(_meta(claim, "namespace"), _meta(claim, "name")): claim for claim in request.claims}
@@ -69,12 +69,21 @@ async def plan(request: ClaimRequest, fetch: Fetch) -> list[Wanted]:
         if known is None:
             known = {"metadata": {"namespace": holder.namespace, "name": reference.claim_name}}
         claims.append(await complete("ResourceClaim", known, fetch, "status"))
-    return [Wanted(holder, tuple(plan_pod(pod, claims)))]
+    return Wanted(holder, tuple(plan_pod(pod, claims)))
 
 
-async def _plan_without_pod(request: ClaimRequest, claim: JsonObject, fetch: Fetch) -> Wanted:
-    planned = plan_claim(await complete("ResourceClaim", claim, fetch, "status"))
-    return Wanted(Holder(request.holder, planned.namespace, request.holder), (planned,))
+async def _plan_without_pod(request: ClaimRequest, fetch: Fetch) -> Wanted:
+    """All claims together, so that one that cannot be prepared keeps the others from being touched."""
+    holder = request.holder.strip()
+    if not holder or not holder.isprintable():
+        raise DraError(
+            f"The holder is {request.holder!r:.80}, expected a name.", "Name who holds the claims, such as a unit."
+        )
+    plans: dict[str, PlannedClaim] = {}
+    for claim in request.claims:
+        planned = plan_claim(await complete("ResourceClaim", claim, fetch, "status"))
+        plans.setdefault(planned.uid, planned)
+    return Wanted(Holder(holder, "", holder, is_pod=False), tuple(plans.values()))
 
 
 async def complete(kind: str, given: JsonObject, fetch: Fetch, needs: str) -> JsonObject:
@@ -100,6 +109,22 @@ async def complete(kind: str, given: JsonObject, fetch: Fetch, needs: str) -> Js
             found=_meta(found, "uid"),
         )
     return found
+
+
+def check_named(request: ClaimRequest) -> None:
+    """Raise `DraError` unless it is clear which recorded claims are meant: names of pods come again, UIDs do not."""
+    if request.pod is not None:
+        if not identity(request.pod)[0]:
+            raise DraError("The pod has no UID.", "Give metadata.uid of the pod: names come again, UIDs do not.")
+        return
+    for claim in request.claims:
+        uid, namespace, name = identity(claim)
+        if not (uid or (namespace and name)):
+            raise DraError(
+                f"A claim was given without metadata.uid, and without metadata.namespace and metadata.name: found "
+                f"namespace '{namespace}', name '{name}'.",
+                "Give the UID, or both the namespace and the name.",
+            )
 
 
 def identity(thing: JsonObject) -> tuple[str, str, str]:

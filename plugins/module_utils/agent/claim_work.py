@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preparing, unpreparing and forgetting claims with a manager in this process: planned first, then done.
 
-The plan is the same with and without check mode, so both report the same calls and the same change.
+The plan is the same with and without check mode, so both report the same calls, the same change, and the same refusals.
 """
 
 from __future__ import annotations
@@ -11,24 +11,38 @@ import contextlib
 import os
 import typing as t
 
-from ..checkpoint import kubelet
-from ..checkpoint.claims import Device
-from ..checkpoint.diagnosis import diagnose
 from ..checkpoint.errors import DraError
 from ..checkpoint.file_errors import MissingFileError
-from ..checkpoint.store import StateDirectory, read_file
+from ..checkpoint.findings import Finding
+from ..checkpoint.store import StateDirectory
 from ..driver.registry import DriverRegistry
 from ..manager.boot import current_boot_id
+from ..manager.claim_table import ClaimTable
+from ..manager.driver_calls import PREPARE_METHOD, UNPREPARE_METHOD
 from ..manager.durable_claims import Record
 from ..manager.loading import load
 from ..manager.manager import DraManager
 from ..manager.opening import Settings
-from .claim_request import FORGOTTEN, PREPARED, ClaimRequest, Fetch, Wanted, identity, plan
+from ..manager.prepare import check_claims
+from .claim_request import FORGOTTEN, PREPARED, ClaimRequest, Fetch, Wanted, check_named, identity, plan
+from .kubelet_claims import (
+    KubeletClaims,
+    only_kubelet_has,
+    read_kubelet_claims,
+    refuse_held_devices,
+    refuse_to_forget,
+    refuse_to_unprepare,
+    still_recorded,
+    unprepare_directly,
+)
+from .reachable_drivers import ReachableDrivers
+from .record_report import record_report
 
 Json = dict[str, t.Any]
 Records = t.Mapping[str, Record]
 
-PREPARE_CALL, UNPREPARE_CALL = "NodePrepareResources", "NodeUnprepareResources"
+CONNECT_WAIT = 2.0
+"""Seconds that a driver may take to connect before anything is done. One that is alive takes milliseconds."""
 
 
 async def work(request: ClaimRequest, fetch: Fetch, *, check: bool = False) -> Json:
@@ -37,43 +51,58 @@ async def work(request: ClaimRequest, fetch: Fetch, *, check: bool = False) -> J
     Returns ``changed``, ``calls`` (the driver calls, planned or made), ``claims`` (those recorded afterwards),
     ``released`` and ``forgotten``, ``via`` and the manager's ``findings``.
     """
+    held = read_kubelet_claims(request)
     records = _read_records(request)
     if request.state == PREPARED:
         wanted = await plan(request, fetch)
+        if not request.force:
+            refuse_held_devices(held, wanted.plans)
         return await _prepare(request, wanted, records, check)
+    check_named(request)
     uids = _recorded_uids(request, records)
     if request.state == FORGOTTEN:
+        refuse_to_forget(held, request, uids)
         return await _forget(request, uids, records, check)
-    return await _unprepare(request, uids, records, check)
+    refuse_to_unprepare(held, request, uids)
+    return await _unprepare(request, uids, records, held, check)
 
 
 # Prepare
 
 
-async def _prepare(request: ClaimRequest, wanted: t.Sequence[Wanted], records: Records, check: bool) -> Json:
-    calls = _calls(PREPARE_CALL, [(one.uid, driver) for want in wanted for one in want.plans for driver in one.drivers])
-    uids = [one.uid for want in wanted for one in want.plans]
+async def _prepare(request: ClaimRequest, wanted: Wanted, records: Records, check: bool) -> Json:
+    calls = _calls(PREPARE_METHOD, [(one.uid, driver) for one in wanted.plans for driver in one.drivers])
+    uids = [one.uid for one in wanted.plans]
     async with DriverRegistry(request.registry, notify=False) as drivers:
+        # Asked before anything is made, so that a refusal leaves nothing behind; the manager asks again.
+        await check_claims(ClaimTable(records), _reachable(request, drivers), wanted.holder, wanted.plans)
         if check:
-            for call in calls:
-                await drivers.get(call["driver"])
-            changed = any(_is_news(want, records) for want in wanted)
-            return _result(changed, calls, records, uids)
-        os.makedirs(request.state_directory, mode=0o700, exist_ok=True)
+            return _result(_is_news(wanted, records), calls, records, uids)
+        _make_directory(request.state_directory)
         async with await _manager(request, drivers) as manager:
-            for want in wanted:
-                await manager.prepare_claims(want.holder, want.plans)
+            await manager.prepare_claims(wanted.holder, wanted.plans)
             after = {report.record.state.uid: report.record for report in manager.claims()}
-            findings = [finding.to_dict() for finding in manager.findings()]
+            findings = manager.findings()
     changed = any(after.get(uid) != records.get(uid) for uid in uids)
     return _result(changed, calls, after, uids, findings=findings)
 
 
-def _is_news(want: Wanted, records: Records) -> bool:
+def _make_directory(path: str) -> None:
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise DraError(
+            f"The state directory {path} cannot be made: {error.strerror}.",
+            "Give a state_directory that can be written, and run this as root.",
+            file=path,
+        ) from error
+
+
+def _is_news(wanted: Wanted, records: Records) -> bool:
     """Whether preparing this would change what is recorded, as far as that shows before the drivers answer."""
-    for one in want.plans:
+    for one in wanted.plans:
         record = records.get(one.uid)
-        if record is None or want.holder.uid not in record.state.pod_uids or record.note.earlier_boot:
+        if record is None or wanted.holder.uid not in record.state.pod_uids or record.note.earlier_boot:
             return True
         if any(record.state.drivers.get(driver) is None for driver in one.drivers):
             return True
@@ -83,30 +112,39 @@ def _is_news(want: Wanted, records: Records) -> bool:
 # Unprepare and forget
 
 
-async def _unprepare(request: ClaimRequest, uids: t.Sequence[str], records: Records, check: bool) -> Json:
-    leaving = _leaving(request, uids, records)
-    pairs = [(uid, driver) for uid in leaving for driver in sorted(records[uid].state.drivers)]
-    calls = _calls(UNPREPARE_CALL, pairs)
-    if uids and not request.force:
-        _refuse_if_the_kubelet_holds(request, uids)
-    if check or not uids:
-        return _result(bool(uids), calls, records, [uid for uid in uids if uid not in leaving], released=leaving)
-    async with (
-        DriverRegistry(request.registry, notify=False) as drivers,
-        await _manager(request, drivers) as manager,
-    ):
-        pod_uid = identity(request.pod)[0] if request.pod is not None else None
-        done = await manager.unprepare_claims(uids, pod_uid=pod_uid)
-        after = {report.record.state.uid: report.record for report in manager.claims()}
-    return _result(done.changed, calls, after, [uid for uid in uids if uid in after], released=list(done.gone))
+async def _unprepare(
+    request: ClaimRequest, uids: t.Sequence[str], records: Records, held: KubeletClaims, check: bool
+) -> Json:
+    """``uids`` are the recorded claims that are meant. Those that only the kubelet has come here by force alone."""
+    pod_uid = identity(request.pod)[0] if request.pod is not None else None
+    leaving = [uid for uid in uids if pod_uid is None or not records[uid].state.pod_uids - {pod_uid}]
+    foreign = only_kubelet_has(held, request, uids)
+    pairs = [(uid, driver) for uid in leaving for driver in _to_tell(records[uid])]
+    pairs += [(entry.uid, driver) for entry in foreign for driver in entry.drivers()]
+    calls = _calls(UNPREPARE_METHOD, pairs)
+    released = [*leaving, *(entry.uid for entry in foreign)]
+    findings = still_recorded(held, foreign)
+    if not uids and not foreign:
+        return _result(False, [], records, [])
+    async with DriverRegistry(request.registry, notify=False) as drivers:
+        if check:
+            await _reachable(request, drivers).need(calls)
+            return _result(True, calls, records, [uid for uid in uids if uid not in leaving], released=released)
+        after: Records = records
+        changed = bool(foreign)
+        if uids:
+            async with await _manager(request, drivers) as manager:
+                changed |= (await manager.unprepare_claims(uids, pod_uid=pod_uid)).changed
+                after = {report.record.state.uid: report.record for report in manager.claims()}
+        if foreign:
+            await unprepare_directly(drivers, foreign, request.timeout)
+    left = [uid for uid in uids if uid in after]
+    return _result(changed, calls, after, left, released=released, findings=findings)
 
 
-def _leaving(request: ClaimRequest, uids: t.Sequence[str], records: Records) -> list[str]:
-    """The claims whose drivers are told: those that nobody else holds."""
-    if request.pod is None:
-        return list(uids)
-    pod_uid = identity(request.pod)[0]
-    return [uid for uid in uids if not records[uid].state.pod_uids - {pod_uid}]
+def _to_tell(record: Record) -> list[str]:
+    """The drivers that want to be told that the claim goes."""
+    return sorted(set(record.state.drivers) - record.note.skip_unprepare)
 
 
 async def _forget(request: ClaimRequest, uids: t.Sequence[str], records: Records, check: bool) -> Json:
@@ -133,8 +171,6 @@ def _recorded_uids(request: ClaimRequest, records: Records) -> list[str]:
     """The recorded claims that are meant, by UID, or by namespace and name, or by the pod that holds them."""
     if request.pod is not None:
         pod_uid = identity(request.pod)[0]
-        if not pod_uid:
-            raise DraError("The pod has no UID.", "Give metadata.uid of the pod: names come again, UIDs do not.")
         return sorted(uid for uid, record in records.items() if pod_uid in record.state.pod_uids)
     found = []
     for claim in request.claims:
@@ -146,26 +182,6 @@ def _recorded_uids(request: ClaimRequest, records: Records) -> list[str]:
     return sorted(dict.fromkeys(found))
 
 
-def _refuse_if_the_kubelet_holds(request: ClaimRequest, uids: t.Sequence[str]) -> None:
-    """Two masters for one claim: the kubelet would hand a device to a container that we gave back."""
-    path = os.path.join(request.kubelet_root, "dra_manager_state")
-    if os.path.realpath(request.state_directory) == os.path.realpath(request.kubelet_root):
-        return
-    running = kubelet.kubelet_on_root(request.kubelet_root)
-    try:
-        content = read_file(path, follow=True)
-    except MissingFileError:
-        return
-    held = sorted({entry.uid for entry in diagnose(content.data).entries if entry.pods} & set(uids))
-    if held and running is not None:
-        raise DraError(
-            f"Nothing is unprepared: kubelet pid {running.pid} holds {', '.join(held)} for its pods, says {path}.",
-            "Delete the pods and let the kubelet unprepare, or use force if its file is known to be wrong.",
-            path=path,
-            claim_uids=held,
-        )
-
-
 # Common
 
 
@@ -175,6 +191,10 @@ def _read_records(request: ClaimRequest) -> Records:
     with contextlib.suppress(MissingFileError), StateDirectory(request.state_directory) as directory:
         return load(directory, settings.state_name, settings.notes_name, current_boot_id()).records
     return {}
+
+
+def _reachable(request: ClaimRequest, drivers: DriverRegistry) -> ReachableDrivers:
+    return ReachableDrivers(drivers, min(CONNECT_WAIT, request.timeout))
 
 
 async def _manager(request: ClaimRequest, drivers: DriverRegistry) -> DraManager:
@@ -199,7 +219,7 @@ def _result(
     *,
     released: t.Sequence[str] = (),
     forgotten: t.Sequence[Json] = (),
-    findings: t.Sequence[Json] = (),
+    findings: t.Sequence[Finding] = (),
 ) -> Json:
     claims = [record_report(records[uid]) for uid in uids if uid in records]
     claims.sort(key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
@@ -210,37 +230,5 @@ def _result(
         "claims": claims,
         "released": sorted(released),
         "forgotten": list(forgotten),
-        "findings": list(findings),
-    }
-
-
-def record_report(record: Record) -> Json:
-    """One recorded claim as modules return it, with its CDI names ready for ``podman run``."""
-    state = record.state
-    names = [
-        name for driver in sorted(state.drivers) for one in state.drivers[driver] or () for name in one.cdi_device_ids
-    ]
-    unique = list(dict.fromkeys(names))
-    return {
-        "uid": state.uid,
-        "name": state.name,
-        "namespace": state.namespace,
-        "pods": sorted(state.pod_uids),
-        "prepared": not record.note.earlier_boot and None not in state.drivers.values(),
-        "drivers": [
-            {"name": driver, "devices": None if devices is None else [_device(device) for device in devices]}
-            for driver, devices in sorted(state.drivers.items())
-        ],
-        "cdi_devices": unique,
-        "device_arguments": [f"--device={name}" for name in unique],
-    }
-
-
-def _device(device: Device) -> Json:
-    return {
-        "pool": device.pool_name,
-        "device": device.device_name,
-        "share_id": device.share_id,
-        "requests": list(device.request_names),
-        "cdi_devices": list(device.cdi_device_ids),
+        "findings": [finding.to_dict() for finding in findings],
     }

@@ -19,6 +19,7 @@ from ..checkpoint.entries import Entry
 from ..checkpoint.errors import DraError
 from ..checkpoint.file_errors import MissingFileError, StoreError
 from ..checkpoint.findings import Finding
+from ..checkpoint.kubelet_root import STATE_FILE_NAME
 from ..checkpoint.other_files import read_other
 from ..checkpoint.store import StateDirectory
 from ..manager.boot import current_boot_id
@@ -32,21 +33,31 @@ from ..resource.view import JsonObject
 class Sources:
     """Everything that was found.
 
-    ``manager`` and ``kubelet`` map claim UIDs to what our manager and the kubelet recorded; ``kubelet`` is None where
-    its file cannot be read. ``drivers`` maps the name of a driver that keeps a file of its own to the claims in it.
+    ``manager`` and ``kubelet`` map claim UIDs to what our manager and the kubelet recorded, None where their file
+    cannot be read. ``drivers`` maps the name of a driver that keeps a file of its own to the claims in it; ``damaged``
+    names those drivers whose file may have lost claims. ``complete`` says that no state file may have.
     ``registered`` maps the drivers with a registration socket to whether they answer, None where nobody looked.
-    ``claims`` and ``pods`` are objects of the API, None where it was not asked. ``findings`` are about the sources
-    themselves.
+    ``claims`` and ``pods`` are objects of the API, None where it was not asked; ``node_name`` is set if the pods are
+    those of this node alone. ``findings`` are about the sources themselves.
     """
 
-    manager: dict[str, Record] = dataclasses.field(default_factory=dict)
-    kubelet: dict[str, Entry] | None = None
+    kubelet_root: str = "/var/lib/kubelet"
+    manager: dict[str, Record] | None = dataclasses.field(default_factory=dict)
+    kubelet: dict[str, Entry] | None = dataclasses.field(default_factory=dict)
     drivers: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
+    damaged: set[str] = dataclasses.field(default_factory=set)
+    complete: bool = True
     cdi: Registry | None = None
     registered: dict[str, bool] | None = None
     claims: list[JsonObject] | None = None
     pods: list[JsonObject] | None = None
+    node_name: str = ""
     findings: list[Finding] = dataclasses.field(default_factory=list)
+
+    def unreadable(self, code: str, place: str, error: DraError) -> None:
+        """Note that a state file cannot be read, so that nobody takes its claims for unknown."""
+        self.complete = False
+        self.findings.append(Finding(code, "error", place, error.message, error.hint, error.facts))
 
 
 def read_sources(
@@ -56,15 +67,16 @@ def read_sources(
     cdi_directories: t.Sequence[str] | None = None,
 ) -> Sources:
     """Read what is on this node. A source that cannot be read is a finding, never an error."""
-    sources = Sources()
+    sources = Sources(kubelet_root)
     _read_manager(sources, state_directory)
-    _read_kubelet(sources, kubelet_root)
-    _read_drivers(sources, kubelet_root)
+    _read_kubelet(sources)
+    _read_drivers(sources)
     try:
-        sources.cdi = Registry.load(cdi_directories)
+        sources.cdi = Registry.load(cdi_directories or None)
         sources.findings += sources.cdi.findings
     except DraError as error:
-        sources.findings.append(_unreadable("cdi_unreadable", ", ".join(cdi_directories or ()), error))
+        place = ", ".join(cdi_directories or ())
+        sources.findings.append(Finding("cdi_unreadable", "error", place, error.message, error.hint, error.facts))
     return sources
 
 
@@ -76,24 +88,27 @@ def _read_manager(sources: Sources, state_directory: str) -> None:
     except MissingFileError:
         return  # our manager never worked on this node
     except DraError as error:
-        sources.findings.append(_unreadable("manager_state_unusable", settings.state_path, error))
+        sources.manager = None
+        sources.unreadable("manager_state_unusable", settings.state_path, error)
         return
     sources.manager = dict(loaded.records)
     sources.findings += loaded.findings
 
 
-def _read_kubelet(sources: Sources, kubelet_root: str) -> None:
-    path = os.path.join(kubelet_root, "dra_manager_state")
+def _read_kubelet(sources: Sources) -> None:
+    path = os.path.join(sources.kubelet_root, STATE_FILE_NAME)
     try:
         data = store.read_file(path, follow=True).data
     except MissingFileError:
-        sources.kubelet = {}
         return
     except StoreError as error:
-        sources.findings.append(_unreadable("kubelet_state_unreadable", path, error))
+        sources.kubelet = None
+        sources.unreadable("kubelet_state_unreadable", path, error)
         return
     diagnosis = diagnose(data)
     sources.kubelet = {entry.uid: entry for entry in diagnosis.entries}
+    if diagnosis.found is None:
+        sources.complete = False  # these were saved from a damaged file, others may have been lost
     if diagnosis.status == REFUSED:
         first = next((item for item in diagnosis.faults if item.severity == "error"), None)
         text = f"The kubelet does not start with {path}: {first.text if first else 'no release reads it.'}"
@@ -101,24 +116,24 @@ def _read_kubelet(sources: Sources, kubelet_root: str) -> None:
         sources.findings.append(Finding("kubelet_state_refused", "error", path, text, remedy))
 
 
-def _read_drivers(sources: Sources, kubelet_root: str) -> None:
-    for path in sorted(glob.glob(os.path.join(glob.escape(kubelet_root), "plugins", "*", "checkpoint.json"))):
+def _read_drivers(sources: Sources) -> None:
+    pattern = os.path.join(glob.escape(sources.kubelet_root), "plugins", "*", "checkpoint.json")
+    for path in sorted(glob.glob(pattern)):
         driver = os.path.basename(os.path.dirname(path))
         try:
             report = read_other(store.read_file(path).data, path)
         except StoreError as error:
-            sources.findings.append(_unreadable("driver_state_unreadable", path, error))
+            sources.unreadable("driver_state_unreadable", path, error)
             continue
         if report is None:
             continue
         sources.drivers[driver] = {claim["uid"]: claim for claim in report["claims"]}
+        if report["status"] == REFUSED:
+            sources.damaged.add(driver)
+            sources.complete = False
         for fault in report["faults"]:
             if fault["severity"] != "info":
                 place = f"{path} {fault['place']}".strip()
                 sources.findings.append(
                     Finding(fault["code"], fault["severity"], place, fault["text"], fault["remedy"], fault["facts"])
                 )
-
-
-def _unreadable(code: str, place: str, error: DraError) -> Finding:
-    return Finding(code, "error", place, error.message, error.hint, error.facts)

@@ -6,205 +6,152 @@ from __future__ import annotations
 
 import typing as t
 
-from ..cdi.claims import claim_files, orphan_findings
+from ..cdi.claims import claim_files, orphan_findings, orphans
 from ..checkpoint.entries import Entry
 from ..checkpoint.findings import Finding
 from ..checkpoint.report import claim_report
 from ..manager.durable_claims import Record
-from ..resource.allocation import allocated_drivers, is_allocated, is_classic
-from ..resource.devices import allocated_devices
 from ..resource.view import JsonObject
+from .api_claims import ApiClaim, api_claim, is_alive, names_in_use
 from .claim_request import identity
-from .claim_work import record_report
+from .disagreements import contradictions, label, overlaps
+from .record_report import container_arguments, record_report
 from .sources import Sources
 
 Json = dict[str, t.Any]
 
-_RELEASE = "Delete the pod, or release the claim with nodeops.dra.claim (state=unprepared)."
-
 
 def survey(sources: Sources) -> Json:
     """``claims``, sorted by namespace, name and UID, and ``findings``, those about the sources first."""
-    in_api = {identity(claim)[0]: claim for claim in sources.claims or ()}
+    in_api = {one.uid: one for one in map(api_claim, sources.claims or ())}
     pods = None if sources.pods is None else {identity(pod)[0]: pod for pod in sources.pods}
-    uids = {*sources.manager, *(sources.kubelet or {})}
-    uids |= {uid for claims in sources.drivers.values() for uid in claims}
-    uids |= {uid for uid, claim in in_api.items() if _concerns_node(claim, pods)}
+    recorded = {*(sources.manager or {}), *(sources.kubelet or {})}
+    recorded |= {uid for claims in sources.drivers.values() for uid in claims}
+    uids = recorded | _in_cdi(sources) | _used_here(sources, in_api)
     findings = list(sources.findings)
-    reports = []
+    reports: dict[str, Json] = {}
     for uid in sorted(uids - {""}):
-        report = _claim(uid, sources, in_api, pods)
-        found = [*_contradictions(report, sources, in_api), *_cdi_findings(report, sources)]
+        report = reports[uid] = _claim(uid, sources, in_api.get(uid), pods)
+        found = [*contradictions(report, sources, in_api.get(uid)), *_cdi_findings(report, sources)]
         report["findings"] = sorted({item.code for item in found})
-        report["waits_for"] = _waits_for(report, sources, in_api.get(uid))
         findings += found
-        reports.append(report)
-    findings += _overlaps(reports)
-    if sources.cdi is not None:
-        known = {*uids, *in_api}
-        findings += orphan_findings(sources.cdi.files, known)
-    reports.sort(key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
-    return {"claims": reports, "findings": [item.to_dict() for item in findings]}
+    for report, overlap in overlaps(list(reports.values()), sources, in_api):
+        findings.append(overlap)
+        for one in (report, reports[overlap.facts["other_uid"]]):
+            one["findings"] = sorted({*one["findings"], overlap.code})
+    findings += _orphans(sources, reports, {*recorded, *in_api})
+    for uid, report in reports.items():
+        report["waits_for"] = _waits_for(report, in_api.get(uid))
+    ordered = sorted(reports.values(), key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
+    return {"claims": ordered, "findings": [item.to_dict() for item in findings]}
 
 
-def _concerns_node(claim: JsonObject, pods: t.Mapping[str, JsonObject] | None) -> bool:
-    """Whether a claim of the API is reserved for a pod that is here."""
-    return any(entry.get("uid") in (pods or {}) for entry in _reserved(claim))
+def _in_cdi(sources: Sources) -> set[str]:
+    return set() if sources.cdi is None else {file.claim_uid for file in orphans(sources.cdi.files, ())}
 
 
-def _reserved(claim: JsonObject) -> list[JsonObject]:
-    status = claim.get("status") or {}
-    return [entry for entry in status.get("reservedFor") or () if isinstance(entry, t.Mapping)]
+def _used_here(sources: Sources, in_api: t.Mapping[str, ApiClaim]) -> set[str]:
+    """Claims of the API that living pods of this node use, or are to use. Whose pods they are must be known."""
+    if not sources.node_name or sources.pods is None:
+        return set()
+    names = names_in_use(sources.pods)
+    living = {identity(pod)[0] for pod in sources.pods if is_alive(pod)}
+    return {uid for uid, one in in_api.items() if living & set(one.reserved) or (one.namespace, one.name) in names}
 
 
-def _claim(
-    uid: str, sources: Sources, in_api: t.Mapping[str, JsonObject], pods: t.Mapping[str, JsonObject] | None
-) -> Json:
-    record = sources.manager.get(uid)
+def _orphans(sources: Sources, reports: t.Mapping[str, Json], known: t.Container[str]) -> list[Finding]:
+    """CDI files of claims that nobody knows; none where a file with claims in it could not be read."""
+    if sources.cdi is None or not sources.complete:
+        return []
+    asked = "no state file" if sources.claims is None else "no state file and no API server"
+    found = orphan_findings(sources.cdi.files, known, asked)
+    for item in found:
+        report = reports[item.facts["claim_uid"]]
+        report["findings"] = sorted({*report["findings"], item.code})
+    return found
+
+
+# One claim
+
+
+def _claim(uid: str, sources: Sources, claim: ApiClaim | None, pods: t.Mapping[str, JsonObject] | None) -> Json:
+    record = (sources.manager or {}).get(uid)
     entry = (sources.kubelet or {}).get(uid)
-    known_by_drivers = sorted(name for name, claims in sources.drivers.items() if uid in claims)
-    base = _base(uid, record, entry, sources, in_api.get(uid))
-    holders = [] if base["pods"] is None else base["pods"]
+    base = _base(uid, record, entry, sources, claim)
     files = [] if sources.cdi is None else claim_files(sources.cdi.files, uid)
     return {
         **base,
-        "pods": [_pod(pod_uid, pods) for pod_uid in holders],
-        "in_manager": record is not None,
+        "pods": [_pod(pod_uid, pods, is_here=base["source"] != "api") for pod_uid in base["pods"] or ()],
+        "in_manager": record is not None if sources.manager is not None else None,
         "in_kubelet": entry is not None if sources.kubelet is not None else None,
-        "in_drivers": known_by_drivers,
+        "in_drivers": sorted(name for name, claims in sources.drivers.items() if uid in claims),
         "in_cdi": sorted(file.path for file in files),
-        "in_api": uid in in_api if sources.claims is not None else None,
+        "in_api": claim is not None if sources.claims is not None else None,
     }
 
 
-def _base(uid: str, record: Record | None, entry: Entry | None, sources: Sources, claim: JsonObject | None) -> Json:
-    """What the best source says: our manager, the kubelet, the API, a driver, in this order."""
+def _base(uid: str, record: Record | None, entry: Entry | None, sources: Sources, claim: ApiClaim | None) -> Json:
+    """What the best source says: our manager, the kubelet, the API, a driver, the CDI files, in this order."""
     if record is not None:
         return {**record_report(record), "source": "manager"}
-    empty: Json = {"uid": uid, "name": "", "namespace": "", "pods": [], "drivers": [], "prepared": None}
+    base: Json = {"uid": uid, "name": "", "namespace": "", "pods": [], "drivers": [], "prepared": None}
     if entry is not None:
         known = claim_report(entry)
         del known["class_name"]
-        base: Json = {**empty, **known, "source": "kubelet"}
+        base |= {**known, "source": "kubelet"}
     elif claim is not None:
-        _, namespace, name = identity(claim)
-        reserved = sorted(str(one.get("uid")) for one in _reserved(claim))
-        drivers = [{"name": driver, "devices": None} for driver in _drivers_of(claim)]
-        base = {**empty, "name": name, "namespace": namespace, "pods": reserved, "drivers": drivers, "source": "api"}
+        drivers = [{"name": driver, "devices": None} for driver in claim.drivers]
+        base |= {"name": claim.name, "namespace": claim.namespace, "pods": sorted(claim.reserved), "drivers": drivers}
+        base["source"] = "api"
     else:
-        driver, known = next((name, claims[uid]) for name, claims in sources.drivers.items() if uid in claims)
-        base = {**empty, "name": known["name"], "namespace": known["namespace"], "source": f"driver {driver}"}
-        base["drivers"] = [{"name": driver, "devices": None}]
-    devices = [device for driver in base["drivers"] for device in driver["devices"] or ()]
-    names = list(dict.fromkeys(name for device in devices for name in device["cdi_devices"]))
-    return {**base, "cdi_devices": names, "device_arguments": [f"--device={name}" for name in names]}
+        base |= _of_driver(uid, sources)
+    return {**base, **container_arguments(base["drivers"])}
 
 
-def _drivers_of(claim: JsonObject) -> tuple[str, ...]:
-    return allocated_drivers(claim) if is_allocated(claim) and not is_classic(claim) else ()
+def _of_driver(uid: str, sources: Sources) -> Json:
+    for driver, claims in sorted(sources.drivers.items()):
+        if uid in claims:
+            known = claims[uid]
+            devices = [
+                {
+                    "pool": device["pool"],
+                    "device": device["device"],
+                    "share_id": device["share_id"],
+                    "requests": device["requests"],
+                    "cdi_devices": device["cdi_device_ids"],
+                }
+                for device in known["devices"]
+            ]
+            pods = sorted(pod["uid"] for pod in known["pods"])
+            names = {"name": known["name"], "namespace": known["namespace"], "pods": pods}
+            return {**names, "drivers": [{"name": driver, "devices": devices}], "source": f"driver {driver}"}
+    return {"source": "cdi"}
 
 
-def _pod(uid: str, pods: t.Mapping[str, JsonObject] | None) -> Json:
-    if pods is None:
-        return {"uid": uid, "name": None, "phase": None, "alive": None}
-    pod = pods.get(uid)
+def _pod(uid: str, pods: t.Mapping[str, JsonObject] | None, *, is_here: bool) -> Json:
+    """A pod that holds the claim. One that is not on this node may be alive on another."""
+    pod = (pods or {}).get(uid)
     if pod is None:
-        return {"uid": uid, "name": None, "phase": None, "alive": False}
-    phase = (pod.get("status") or {}).get("phase")
-    return {"uid": uid, "name": identity(pod)[2], "phase": phase, "alive": phase not in ("Succeeded", "Failed")}
-
-
-# Contradictions
-
-
-def _contradictions(report: Json, sources: Sources, in_api: t.Mapping[str, JsonObject]) -> t.Iterator[Finding]:
-    uid, label = report["uid"], _label(report)
-    recorded = report["in_manager"] or bool(report["in_kubelet"])
-    for driver, claims in sources.drivers.items():
-        if recorded and driver in {one["name"] for one in report["drivers"]} and uid not in claims:
-            text = f"Claim {label} is recorded as prepared by {driver}, whose own file does not know it."
-            yield _finding("claim_unknown_to_driver", "error", report, text, "Prepare the claim again.", driver=driver)
-        if uid in claims and not recorded:
-            text = f"Driver {driver} holds claim {label}, which nothing on this node would ever unprepare."
-            remedy = (
-                "If no pod uses it, prepare and unprepare it once with nodeops.dra.claim, or clean up in the driver."
-            )
-            yield _finding("claim_only_in_driver", "error", report, text, remedy, driver=driver)
-    if report["in_manager"] and report["prepared"] is False:
-        text = f"Claim {label} was prepared before the last boot, or its driver has not answered yet."
-        yield _finding("claim_needs_prepare", "warning", report, text, "Prepare it again with nodeops.dra.claim.")
-    yield from _driver_findings(report, sources)
-    if sources.claims is not None and recorded:
-        yield from _api_findings(report, in_api, sources.claims)
-
-
-def _driver_findings(report: Json, sources: Sources) -> t.Iterator[Finding]:
-    if sources.registered is None:
-        return
-    for driver in report["drivers"]:
-        name = driver["name"]
-        if not sources.registered.get(name, False):
-            state = "is registered but does not answer" if name in sources.registered else "is not registered"
-            text = f"Driver {name} of claim {_label(report)} {state}: the claim can be neither prepared nor unprepared."
-            remedy = "Start the driver on this node; if it is gone for good, see state=forgotten of nodeops.dra.claim."
-            yield _finding("driver_missing", "error", report, text, remedy, driver=name)
-
-
-def _api_findings(
-    report: Json, in_api: t.Mapping[str, JsonObject], claims: t.Sequence[JsonObject]
-) -> t.Iterator[Finding]:
-    label = _label(report)
-    alive = [pod["uid"] for pod in report["pods"] if pod["alive"]]
-    claim = in_api.get(report["uid"])
-    if claim is None:
-        same_name = [identity(one)[0] for one in claims if identity(one)[1:] == (report["namespace"], report["name"])]
-        if same_name:
-            text = f"Claim {label} was made anew in the API with UID {same_name[0]}; the old one is still held here."
-            yield _finding("claim_replaced", "error", report, text, _RELEASE, new_uid=same_name[0])
-        elif not alive:
-            text = f"Claim {label} is gone from the API and so are its pods, but it is still held here."
-            yield _finding("claim_orphaned", "error", report, text, _RELEASE)
-        return
-    if report["pods"] and not alive and all(pod["alive"] is False for pod in report["pods"]):
-        text = f"No pod that holds claim {label} is alive, but it is still held here."
-        yield _finding("pods_gone", "warning", report, text, _RELEASE)
-    if (claim.get("metadata") or {}).get("deletionTimestamp"):
-        text = f"Claim {label} is being deleted since {claim['metadata']['deletionTimestamp']} and is still held here."
-        yield _finding(
-            "claim_deleting", "warning", report, text, _RELEASE, since=claim["metadata"]["deletionTimestamp"]
-        )
+        return {"uid": uid, "name": None, "phase": None, "alive": False if pods is not None and is_here else None}
+    return {
+        "uid": uid,
+        "name": identity(pod)[2],
+        "phase": (pod.get("status") or {}).get("phase"),
+        "alive": is_alive(pod),
+    }
 
 
 def _cdi_findings(report: Json, sources: Sources) -> list[Finding]:
     if sources.cdi is None:
         return []
     missing = sources.cdi.unresolved(report["cdi_devices"])
-    return sources.cdi.check({_label(report): missing}) if missing else []
-
-
-def _overlaps(reports: t.Sequence[Json]) -> t.Iterator[Finding]:
-    """Devices that two claims hold at the same time; shares of a device are told apart by their share ID."""
-    held: dict[tuple[str, str, str, str | None], Json] = {}
-    for report in reports:
-        if not (report["in_manager"] or report["in_kubelet"]):
-            continue
-        for driver in report["drivers"]:
-            for device in driver["devices"] or ():
-                if not device["device"]:
-                    continue
-                key = (driver["name"], device["pool"], device["device"], device["share_id"])
-                other = held.setdefault(key, report)
-                if other is not report:
-                    name = "/".join(key[:3])
-                    text = f"Device {name} is held by claim {_label(other)} and by claim {_label(report)}."
-                    remedy = "Unless one of them has admin access, release the claim whose pod is gone."
-                    yield _finding("device_held_twice", "error", report, text, remedy, device=name)
+    return sources.cdi.check({label(report): missing}) if missing else []
 
 
 # What a claim waits for
 
 
-def _waits_for(report: Json, sources: Sources, claim: JsonObject | None) -> str:
+def _waits_for(report: Json, claim: ApiClaim | None) -> str:
     """The next step on the claim's way, in a few words; empty when it waits for nothing."""
     codes = report["findings"]
     if "driver_missing" in codes:
@@ -217,20 +164,10 @@ def _waits_for(report: Json, sources: Sources, claim: JsonObject | None) -> str:
         if "cdi_unresolved" in codes:
             return "its CDI files"
         return "prepare, again after a boot" if report["prepared"] is False else ""
-    if claim is None:
+    if claim is None or claim.problem is not None:
         return ""
-    if not is_allocated(claim):
+    if not claim.allocated:
         return "allocation by the scheduler"
-    if not _reserved(claim):
+    if not claim.reserved:
         return "reservation for its pod"
-    return "prepare on this node" if not is_classic(claim) and allocated_devices(claim) else ""
-
-
-def _label(report: Json) -> str:
-    return f"{report['namespace']}/{report['name']} ({report['uid']})"
-
-
-def _finding(
-    code: str, severity: t.Literal["error", "warning", "info"], report: Json, text: str, remedy: str, **facts: t.Any
-) -> Finding:
-    return Finding(code, severity, _label(report), text, remedy, {"claim_uid": report["uid"], **facts})
+    return "prepare on this node" if claim.drivers else ""

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import typing as t
 
 from ..checkpoint.errors import DraError
@@ -34,3 +36,12 @@ def with_diff(module: AnsibleModule, result: Result) -> Result:
     if module._diff:
         result["diff"] = {"before": before, "after": after}
     return result
+
+
+def who() -> str:
+    """Who runs the module, for audit logs. Images often have users without a name."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = f"user {os.getuid()}"
+    return f"{name} through Ansible"
