@@ -198,10 +198,9 @@ class Lease:
         finally:
             # Also when we are cancelled ourselves: the work may use what is left of the term to end in order.
             await _cancelled({working, renewing})
-        if lost:
-            with contextlib.suppress(asyncio.CancelledError):
-                working.exception()  # what breaks when the ground goes is no news
-            renewing.result()  # raises LeaseLostError
+        failure = None if renewing.cancelled() else renewing.exception()
+        if failure is not None and (lost or working.cancelled() or working.exception() is not None):
+            raise failure  # what breaks in the work when the ground goes is no news
         working.result()
 
     async def _renew(self, fence: Fence, healthy: t.Callable[[], bool] | None) -> t.NoReturn:
