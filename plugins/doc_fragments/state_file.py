@@ -16,12 +16,6 @@ options:
       - The state file.
       - When it is absent, the file C(dra_manager_state) below O(kubelet_root) is meant.
     type: path
-  kubelet_root:
-    description:
-      - The root directory of the kubelet (its C(--root-dir)).
-      - When it is absent, it is taken from the command line or the configuration of the kubelet of this node, running
-        or not, and C(/var/lib/kubelet) is the last resort.
-    type: path
   known_pods:
     description:
       - The UIDs of all pods that exist on this node.

@@ -19,6 +19,8 @@ description:
   - What need not change stays as it was, letter for letter, unknown fields and the order of keys included.
   - It needs nothing but the Python 3.9 of the node, so it works on a node that is otherwise broken.
 extends_documentation_fragment:
+  - nodeops.dra.attributes
+  - nodeops.dra.kubelet
   - nodeops.dra.state_file
 options:
   state:
@@ -157,15 +159,6 @@ attributes:
   idempotent:
     description: When run twice in a row outside C(check_mode), with the same options, the second run changes nothing.
     support: full
-  platform:
-    description: Target operating systems.
-    platforms: linux
-    support: full
-  action_group:
-    description: Use C(group/nodeops.dra.dra) in C(module_defaults) to set defaults for this module.
-    support: full
-    membership:
-      - nodeops.dra.dra
 seealso:
   - module: nodeops.dra.checkpoint_info
 author:

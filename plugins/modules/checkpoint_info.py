@@ -18,6 +18,9 @@ description:
     content.
   - Reads only. It needs nothing but the Python 3.9 of the node, so it works on a node that is otherwise broken.
 extends_documentation_fragment:
+  - nodeops.dra.attributes
+  - nodeops.dra.attributes.info
+  - nodeops.dra.kubelet
   - nodeops.dra.state_file
 options:
   target_version:
@@ -26,25 +29,6 @@ options:
       - Faults that only other releases mind are then left out, and RV(status) is the word of this release alone.
       - When it is absent, the releases that write the format of the file are asked.
     type: str
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the same as without it.
-    support: full
-  diff_mode:
-    description: Can return what changed. This module changes nothing.
-    support: none
-  idempotent:
-    description: When run twice in a row outside C(check_mode), with the same options, the second run returns the same.
-    support: full
-  platform:
-    description: Target operating systems.
-    platforms: linux
-    support: full
-  action_group:
-    description: Use C(group/nodeops.dra.dra) in C(module_defaults) to set defaults for this module.
-    support: full
-    membership:
-      - nodeops.dra.dra
 seealso:
   - module: nodeops.dra.checkpoint
 author:

@@ -17,6 +17,8 @@ description:
     was answered is on disk before the task ends, so a crash at any moment loses nothing.
   - Claims are given as manifests, or by name to be fetched from the API, alone, as a list, or as those of a pod.
 extends_documentation_fragment:
+  - nodeops.dra.attributes
+  - nodeops.dra.kubelet
   - nodeops.dra.cluster
 options:
   state:
@@ -64,12 +66,6 @@ options:
       - Claims that only the kubelet has cannot be forgotten here, see O(nodeops.dra.checkpoint#module:drop_claims).
     type: bool
     default: false
-  kubelet_root:
-    description:
-      - The root directory of the kubelet (its C(--root-dir)).
-      - When it is absent, it is taken from the command line or the configuration of the kubelet of this node, running
-        or not, and C(/var/lib/kubelet) is the last resort.
-    type: path
   registry_directory:
     description:
       - The directory where drivers register. When it is absent, C(plugins_registry) below O(kubelet_root).
@@ -105,15 +101,6 @@ attributes:
   idempotent:
     description: When run twice in a row outside C(check_mode), with the same options, the second run changes nothing.
     support: full
-  platform:
-    description: Target operating systems.
-    platforms: linux
-    support: full
-  action_group:
-    description: Use C(group/nodeops.dra.dra) in C(module_defaults) to set defaults for this module.
-    support: full
-    membership:
-      - nodeops.dra.dra
 seealso:
   - module: nodeops.dra.claim_info
   - module: nodeops.dra.driver_info
@@ -265,6 +252,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_request import PREPARED, ClaimRequest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_task import needs_api, perform
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.cluster import cluster_spec
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.kubelet import kubelet_spec
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run, who
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.requirements import ensure
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile import locate
@@ -281,7 +269,7 @@ def main() -> None:
             "holder": {"type": "str", "default": "nodeops.dra"},
             "reason": {"type": "str"},
             "force": {"type": "bool", "default": False},
-            "kubelet_root": {"type": "path"},
+            **kubelet_spec(),
             "registry_directory": {"type": "path"},
             "state_directory": {"type": "path", "default": "/var/lib/nodeops-dra"},
             "cdi_directories": {"type": "list", "elements": "path"},

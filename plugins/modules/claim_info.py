@@ -19,14 +19,11 @@ description:
   - Reads only. Without O(with_api) and without grpcio on the node it needs nothing but Python 3.9; what it then
     cannot know is null.
 extends_documentation_fragment:
+  - nodeops.dra.attributes
+  - nodeops.dra.attributes.info
+  - nodeops.dra.kubelet
   - nodeops.dra.cluster
 options:
-  kubelet_root:
-    description:
-      - The root directory of the kubelet (its C(--root-dir)).
-      - When it is absent, it is taken from the command line or the configuration of the kubelet of this node, running
-        or not, and C(/var/lib/kubelet) is the last resort.
-    type: path
   registry_directory:
     description:
       - The directory where drivers register. When it is absent, C(plugins_registry) below O(kubelet_root).
@@ -54,25 +51,6 @@ options:
     type: str
 requirements:
   - For O(with_api) Python 3.11 or later, kubernetes, aiohttp and msgspec on the host where the module runs.
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the same as without it.
-    support: full
-  diff_mode:
-    description: Can return what changed. This module changes nothing.
-    support: none
-  idempotent:
-    description: When run twice in a row outside C(check_mode), with the same options, the second run returns the same.
-    support: full
-  platform:
-    description: Target operating systems.
-    platforms: linux
-    support: full
-  action_group:
-    description: Use C(group/nodeops.dra.dra) in C(module_defaults) to set defaults for this module.
-    support: full
-    membership:
-      - nodeops.dra.dra
 seealso:
   - module: nodeops.dra.claim
   - module: nodeops.dra.driver_info
@@ -266,6 +244,7 @@ import asyncio
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_look import look
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.cluster import cluster_spec
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.kubelet import kubelet_spec
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.requirements import ensure
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile import locate
@@ -276,7 +255,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **cluster_spec(),
-            "kubelet_root": {"type": "path"},
+            **kubelet_spec(),
             "registry_directory": {"type": "path"},
             "state_directory": {"type": "path", "default": "/var/lib/nodeops-dra"},
             "cdi_directories": {"type": "list", "elements": "path"},

@@ -15,38 +15,17 @@ description:
   - Tells apart that a socket exists, that somebody answers on it, and that the driver's service can be reached, since a
     driver that was killed leaves its files behind.
   - Changes nothing. No driver is registered or told anything, and no credentials are needed.
+extends_documentation_fragment:
+  - nodeops.dra.attributes
+  - nodeops.dra.attributes.info
+  - nodeops.dra.kubelet
 options:
-  kubelet_root:
-    description:
-      - The root directory of the kubelet (its C(--root-dir)).
-      - When it is absent, it is taken from the command line or the configuration of the kubelet of this node, running
-        or not, and C(/var/lib/kubelet) is the last resort.
-    type: path
   registry_directory:
     description:
       - The directory where drivers register. When it is absent, C(plugins_registry) below O(kubelet_root).
     type: path
 requirements:
   - Python 3.11 or later, grpcio and protobuf on the node. The environment of the agent is used where it is installed.
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the same as without it.
-    support: full
-  diff_mode:
-    description: Can return what changed. This module changes nothing.
-    support: none
-  idempotent:
-    description: When run twice in a row outside C(check_mode), with the same options, the second run returns the same.
-    support: full
-  platform:
-    description: Target operating systems.
-    platforms: linux
-    support: full
-  action_group:
-    description: Use C(group/nodeops.dra.dra) in C(module_defaults) to set defaults for this module.
-    support: full
-    membership:
-      - nodeops.dra.dra
 seealso:
   - module: nodeops.dra.claim_info
 author:
@@ -207,6 +186,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.driver_report import driver_report
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.kubelet import kubelet_spec
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.requirements import ensure
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile import locate
@@ -215,7 +195,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile i
 def main() -> None:
     """Entry point of the module."""
     module = AnsibleModule(
-        argument_spec={"kubelet_root": {"type": "path"}, "registry_directory": {"type": "path"}},
+        argument_spec={**kubelet_spec(), "registry_directory": {"type": "path"}},
         mutually_exclusive=[("kubelet_root", "registry_directory")],
         supports_check_mode=True,
     )

@@ -8,6 +8,7 @@ import typing as t
 
 from ..checkpoint.errors import DraError
 from ..checkpoint.selection import Selection, Selector
+from .kubelet import kubelet_spec
 
 Spec = dict[str, dict[str, t.Any]]
 
@@ -16,7 +17,7 @@ def location_spec() -> Spec:
     """Where the file is."""
     return {
         "path": {"type": "path"},
-        "kubelet_root": {"type": "path"},
+        **kubelet_spec(),
         "known_pods": {"type": "list", "elements": "str"},
     }
 
