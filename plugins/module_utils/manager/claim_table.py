@@ -99,6 +99,10 @@ class ClaimTable:
         """What this process knows of the claim, None when there is no such claim."""
         return self._entries.get(uid)
 
+    def records(self) -> t.Collection[Record]:
+        """Everything that is on disk, in no particular order."""
+        return self._records.values()
+
     def record(self, uid: str) -> Record | None:
         """What is on disk of the claim, None when nothing is (yet)."""
         return self._records.get(uid)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import time
@@ -85,8 +86,8 @@ class AuditLog:
         try:
             fd = os.open(self._name, flags, 0o600, dir_fd=self._directory.fileno())
             try:
-                # One write: another line, half of it missing, must not swallow this one.
-                os.write(fd, line.encode())
+                if os.write(fd, line.encode()) != len(line.encode()):
+                    raise OSError(errno.ENOSPC, "only a part of the line was written")
                 os.fsync(fd)
             finally:
                 os.close(fd)

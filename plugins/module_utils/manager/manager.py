@@ -237,12 +237,15 @@ class DraManager:
 
     def claims(self) -> list[ClaimReport]:
         """Every claim that is recorded, sorted by namespace and name."""
+        failures: dict[str, list[Failure]] = {}
+        for failure in self._context.failures.all():
+            failures.setdefault(failure.claim_uid, []).append(failure)
         reports = []
         for entry in self._context.table:
             record = self._context.table.record(entry.uid)
             if record is not None:
-                failures = [one for one in self._context.failures.all() if one.claim_uid == entry.uid]
-                reports.append(ClaimReport(record, entry.status, tuple(sorted(entry.called)), tuple(failures)))
+                mine = tuple(failures.get(entry.uid, ()))
+                reports.append(ClaimReport(record, entry.status, tuple(sorted(entry.called)), mine))
         return reports
 
     def failures(self) -> list[Failure]:
@@ -251,13 +254,10 @@ class DraManager:
 
     def claims_in_use(self) -> dict[str, int]:
         """Driver to number of its claims; ``<any>`` is the number of all claims (dra_resource_claims_in_use)."""
-        counts = {"<any>": 0}
-        for entry in self._context.table:
-            record = self._context.table.record(entry.uid)
-            if record is not None:
-                counts["<any>"] += 1
-                for driver in record.state.drivers:
-                    counts[driver] = counts.get(driver, 0) + 1
+        counts = {"<any>": len(self._context.table.records())}
+        for record in self._context.table.records():
+            for driver in record.state.drivers:
+                counts[driver] = counts.get(driver, 0) + 1
         return counts
 
     def findings(self) -> list[Finding]:

@@ -48,6 +48,10 @@ class DeviceTakenError(DraError):
     """Another claim still holds the device. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
 
 
+class ReallocatedError(DraError):
+    """The claim has another allocation than what is prepared here. Facts: ``claim``, ``claim_uid``, ``pods``."""
+
+
 class BeingUnpreparedError(DraError):
     """The claim is about to go; it can be prepared again once it is gone. Facts: ``claim``, ``claim_uid``."""
 
@@ -163,6 +167,8 @@ def _admit(table: ClaimTable, holder: Holder, plan: PlannedClaim, renew: bool) -
             claim=plan.full_name,
             claim_uid=plan.uid,
         )
+    if entry is not None and entry.called and entry.allocated is not None:
+        _check_allocation(table, plan, entry.allocated)
     call = _to_call(table, plan, renew)
     if entry is None or entry.phase is not Phase.PREPARED:
         for device in plan.allocated:
@@ -194,6 +200,28 @@ def _check_device(table: ClaimTable, plan: PlannedClaim, device: AllocatedDevice
             held_by=other.full_name,
             held_uid=other.uid,
         )
+
+
+def _check_allocation(table: ClaimTable, plan: PlannedClaim, prepared: t.Iterable[AllocatedDevice]) -> None:
+    """A pod deleted by force frees its claim for a new allocation; what is prepared here are still the old devices."""
+    before, now = ({device.key for device in devices} for devices in (prepared, plan.allocated))
+    if before == now:
+        return
+    record = table.record(plan.uid)
+    pods = sorted(record.state.pod_uids) if record else []
+    raise ReallocatedError(
+        f"ResourceClaim {plan.full_name} ({plan.uid}) was allocated anew: it now has {_named(plan.allocated)}, while "
+        f"{_named(prepared)} are still prepared here for pods {', '.join(pods) or 'none'}.",
+        "It goes through once those pods have given the claim back: let that happen, or see with claim_info what it "
+        "waits for.",
+        claim=plan.full_name,
+        claim_uid=plan.uid,
+        pods=pods,
+    )
+
+
+def _named(devices: t.Iterable[AllocatedDevice]) -> str:
+    return ", ".join(sorted(map(str, devices))) or "no device"
 
 
 def _name_taken(table: ClaimTable, plan: PlannedClaim, held_uid: str) -> NameTakenError:

@@ -15,6 +15,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.manager.prepare import
     DeviceTakenError,
     NameTakenError,
     PrepareFailedError,
+    ReallocatedError,
 )
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.unprepare import UnprepareFailedError
 from ansible_collections.nodeops.dra.plugins.module_utils.resource.consumers import NotReservedError
@@ -185,6 +186,18 @@ async def test_the_overlap_is_seen_after_a_restart_too(node: Node) -> None:
     await node.start()
     with pytest.raises(DeviceTakenError, match="u-1"):
         await node.prepare(claim("c2", "u-2", device("dev-0"), pods=["p-2"]), pod_uid="p-2")
+
+
+@pytest.mark.report("F003")
+async def test_a_claim_that_was_allocated_anew_does_not_get_its_old_devices(node: Node) -> None:
+    await node.add_driver()
+    await node.start()
+    await node.prepare(claim("c1", "u-1", device("dev-0")))
+    anew = claim("c1", "u-1", device("dev-7"), pods=["p-2"])
+    with pytest.raises(ReallocatedError, match=r"u-1.*it now has gpu.*dev-7, while gpu.*dev-0 are still.*pods p-1"):
+        await node.prepare(anew, pod_uid="p-2")
+    await node.manager.unprepare("p-1")
+    assert await node.prepare(anew, pod_uid="p-2") == [f"k8s.{GPU}/claim=u-1-dev-7"]
 
 
 @pytest.mark.report("F004")
