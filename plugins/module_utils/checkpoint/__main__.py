@@ -13,7 +13,7 @@ import json
 import sys
 import typing as t
 
-from . import console, statefile
+from . import console, statefile, store
 from .diagnosis import SOUND
 from .errors import DraError
 from .selection import Selection, Selector
@@ -67,7 +67,22 @@ def _selection(options: argparse.Namespace) -> Selection:
         return Selection()
     drop = [Selector.parse(text) for text in options.drop]
     keep = [Selector.parse(text) for text in options.keep]
-    return Selection(drop=drop, keep=keep)
+    return Selection(drop=drop, keep=keep, add=[claim for path in options.add for claim in _claims_in(path)])
+
+
+def _claims_in(path: str) -> list[dict[str, t.Any]]:
+    """The claims of a JSON file: a list of them, or what ``inspect --output json`` printed."""
+    data = store.read_file(path, follow=True).data
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DraError(f"{path} is not JSON: {error}.", "Give a file as inspect --output json prints it.") from error
+    claims = found.get("claims") if isinstance(found, dict) else found
+    if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
+        raise DraError(
+            f"{path} holds no list of claims.", "Give a list of claims, or a file as inspect --output json prints it."
+        )
+    return claims
 
 
 def _location(options: argparse.Namespace) -> statefile.Location:
@@ -122,6 +137,7 @@ def _add_change(parser: argparse.ArgumentParser, *, select: bool) -> None:
         what = "UID, NAMESPACE/NAME or NAMESPACE/"
         parser.add_argument("--drop", action="append", default=[], metavar="CLAIM", help=f"leave claims out: {what}")
         parser.add_argument("--keep", action="append", default=[], metavar="CLAIM", help=f"keep only these: {what}")
+        parser.add_argument("--add", action="append", default=[], metavar="JSON", help="add the claims in this file")
 
 
 if __name__ == "__main__":
