@@ -32,8 +32,8 @@ MODIFIED = (
     "your changes to the latest version and try again"
 )
 UID = (
-    'Operation cannot be fulfilled on ResourceClaim.resource.k8s.io "c1": the UID in the precondition (0) does not match '
-    "the UID in record (1). The object might have been deleted and then recreated"
+    'Operation cannot be fulfilled on ResourceClaim.resource.k8s.io "c1": the UID in the precondition (0) does not '
+    "match the UID in record (1). The object might have been deleted and then recreated"
 )
 NAMED = {"name": "c1", "group": "resource.k8s.io", "kind": "resourceclaims"}
 AHEAD = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "x"}], "retryAfterSeconds": 1}
@@ -66,9 +66,8 @@ def test_each_answer_has_its_class(code: int, body: t.Any, expected: type[errors
     assert type(found) is expected
     assert found.status == code
     assert found.hint
-    assert f'get resourceclaims.resource.k8s.io "c1" in namespace "team-a": GET {URL} was answered with {code}' in str(
-        found
-    )
+    asked = 'get resourceclaims.resource.k8s.io "c1" in namespace "team-a"'
+    assert f"Could not {asked}: GET {URL} was answered with {code}" in str(found)
     assert found.facts["verb"] == "get"
     assert found.facts["url"] == URL
 

@@ -176,7 +176,7 @@ async def test_what_will_never_be_written_is_given_up(caplog: pytest.LogCaptureF
 
 
 async def test_writing_is_limited() -> None:
-    async with recording(qps=10, burst=5) as (api, recorder):
+    async with recording(qps=10, burst=5) as (_api, recorder):
         started = asyncio.get_running_loop().time()
         for number in range(45):
             recorder.event(other(number), NORMAL, "Reason", "m")
