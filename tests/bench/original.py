@@ -3,9 +3,9 @@
 """What the kubelet's manager does for a pod, as a yardstick for ours.
 
 It keeps all claims in one cache under one lock. For each prepare it encodes and writes the whole file twice, before and
-after the driver is called, and for each unprepare once; the lock is held for the write, not for the call. Here it has the
-same plan, the same driver client and the same durable writer as our manager. Its encoder is the standard library's, in C,
-over claims that stand ready as dicts: what Go spends on the same text, or less.
+after the driver is called, and for each unprepare once; the lock is held for the write, not for the call. Here it has
+the same plan, the same driver client and the same durable writer as our manager. Its encoder is the standard
+library's, in C, over claims that stand ready as dicts: what Go spends on the same text, or less.
 """
 
 from __future__ import annotations
@@ -75,7 +75,11 @@ class Original:
         await asyncio.to_thread(self._write)
 
     def _write(self) -> None:
-        document = {"kind": DATA_KIND, "apiVersion": DATA_API_VERSION, "ClaimInfoStateList": list(self._fields.values())}
+        document = {
+            "kind": DATA_KIND,
+            "apiVersion": DATA_API_VERSION,
+            "ClaimInfoStateList": list(self._fields.values()),
+        }
         text = json.dumps(document, separators=(",", ":"))
         whole = json.dumps({"Data": text, "Checksum": zlib.crc32(text.encode())}, separators=(",", ":")).encode()
         self._directory.write(self._name, whole)

@@ -13,11 +13,12 @@ import dataclasses
 import typing as t
 from dataclasses import dataclass
 
-from ..checkpoint.claims import ClaimState, Device
+from ..checkpoint.claims import Device
 from ..checkpoint.errors import DraError
 from ..driver.claims import ClaimRef
 from ..resource.devices import AllocatedDevice
-from .claim_table import ClaimTable, Entry, Phase
+from .admission import Work, admit_all, check_drivers
+from .claim_table import ClaimTable, Phase
 from .context import Context, claim_key, pod_key
 from .driver_calls import PREPARE_METHOD, CallFailure, Drivers
 from .durable_claims import Record
@@ -32,28 +33,8 @@ class PrepareFailedError(DraError):
     """
 
 
-class DriverMissingError(DraError):
-    """A driver of the claim is not registered. Facts: ``driver``, ``claim``, ``claim_uid``, ``pod_uid``."""
-
-
 class NotRecordedError(DraError):
     """The drivers did their part and the disk did not. Facts: those of the write that failed."""
-
-
-class NameTakenError(DraError):
-    """A claim of that name with another UID is held here. Facts: ``claim``, ``claim_uid``, ``held_uid``, ``pods``."""
-
-
-class DeviceTakenError(DraError):
-    """Another claim still holds the device. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
-
-
-class ReallocatedError(DraError):
-    """The claim has another allocation than what is prepared here. Facts: ``claim``, ``claim_uid``, ``pods``."""
-
-
-class BeingUnpreparedError(DraError):
-    """The claim is about to go; it can be prepared again once it is gone. Facts: ``claim``, ``claim_uid``."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +58,6 @@ class PreparedClaim:
         return tuple(dict.fromkeys(cdi for device in devices for cdi in device.cdi_device_ids))
 
 
-@dataclass
-class _Work:
-    """One claim of the transaction. ``call`` are the drivers to ask, ``record`` is what is on disk before that."""
-
-    plan: PlannedClaim
-    entry: Entry
-    call: tuple[str, ...]
-    record: Record
-    is_new: bool
-
-
 async def prepare_claims(
     context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], *, timeout: float, renew: bool = False
 ) -> list[PreparedClaim]:
@@ -99,8 +69,8 @@ async def prepare_claims(
     deadline = asyncio.get_running_loop().time() + timeout
     keys = [pod_key(holder.uid), *(claim_key(plan.uid) for plan in plans)]
     async with context.holding(keys, deadline):
-        await _check_drivers(context.table, context.drivers, holder, plans, renew)
-        works = _admit_all(context.table, holder, plans, renew)
+        await check_drivers(context.table, context.drivers, holder, plans, renew)
+        works = admit_all(context.table, holder, plans, renew)
         try:
             await context.journal.commit({work.plan.uid: work.record for work in works})
         finally:
@@ -113,147 +83,20 @@ async def prepare_claims(
         return [_result(work) for work in works]
 
 
-# Checks
-
-
 async def check_claims(table: ClaimTable, drivers: Drivers, holder: Holder, plans: t.Sequence[PlannedClaim]) -> None:
     """Raise what `prepare_claims` would raise before it calls anybody. For a plan that is only shown.
 
     ``table`` is one of its own for this: the claims and their devices count as taken in it afterwards.
     """
-    await _check_drivers(table, drivers, holder, plans, renew=False)
-    _admit_all(table, holder, plans, renew=False)
-
-
-async def _check_drivers(
-    table: ClaimTable, drivers: Drivers, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool
-) -> None:
-    """Raise DraError unless every driver that has to be called is there."""
-    for plan in plans:
-        for driver in _to_call(table, plan, renew):
-            try:
-                await drivers.get(driver)
-            except DraError as error:
-                raise _without_driver(holder, plan, driver, error) from error
-
-
-def _to_call(table: ClaimTable, plan: PlannedClaim, renew: bool) -> tuple[str, ...]:
-    entry = table.entry(plan.uid)
-    answers = entry.answers if entry is not None else {}
-    return tuple(driver for driver in plan.drivers if renew or driver not in answers)
-
-
-# Nothing from here to the record waits, so that what was found to be free cannot be taken meanwhile.
-
-
-def _admit_all(table: ClaimTable, holder: Holder, plans: t.Sequence[PlannedClaim], renew: bool) -> list[_Work]:
-    try:
-        return [_admit(table, holder, plan, renew) for plan in plans]
-    except BaseException:
-        table.settle(plan.uid for plan in plans)
-        raise
-
-
-def _admit(table: ClaimTable, holder: Holder, plan: PlannedClaim, renew: bool) -> _Work:
-    held_uid = table.uid_of(plan.namespace, plan.name)
-    if held_uid is not None and held_uid != plan.uid:
-        raise _name_taken(table, plan, held_uid)
-    entry = table.entry(plan.uid)
-    if entry is not None and entry.phase is Phase.UNPREPARING:
-        raise BeingUnpreparedError(
-            f"ResourceClaim {plan.full_name} ({plan.uid}) is being unprepared and cannot be prepared for "
-            f"{holder.label} before that has succeeded.",
-            "It goes on by itself once the claim's drivers have answered; claim_info shows which one does not.",
-            claim=plan.full_name,
-            claim_uid=plan.uid,
-        )
-    if entry is not None and entry.called and entry.allocated is not None:
-        _check_allocation(table, plan, entry.allocated)
-    call = _to_call(table, plan, renew)
-    if entry is None or entry.phase is not Phase.PREPARED:
-        for device in plan.allocated:
-            _check_device(table, plan, device)
-    record = _planned(table.record(plan.uid), holder, plan)
-    opened = table.open(plan.uid, plan.namespace, plan.name, plan.allocated)
-    return _Work(plan, opened, call, record, is_new=entry is None)
-
-
-def _without_driver(holder: Holder, plan: PlannedClaim, driver: str, error: DraError) -> DriverMissingError:
-    return DriverMissingError(
-        f"ResourceClaim {plan.full_name} ({plan.uid}) cannot be prepared for {holder.label}: {error.message}",
-        error.hint,
-        **{**error.facts, "driver": driver, "claim": plan.full_name, "claim_uid": plan.uid, "pod_uid": holder.uid},
-    )
-
-
-def _check_device(table: ClaimTable, plan: PlannedClaim, device: AllocatedDevice) -> None:
-    other = None if device.admin_access else table.other_holder(plan.uid, device.key)
-    if other is not None:
-        raise DeviceTakenError(
-            f"ResourceClaim {plan.full_name} ({plan.uid}) was given device {device}, which ResourceClaim "
-            f"{other.full_name} ({other.uid}) still holds on this node.",
-            "A pod was probably deleted by force. The device is free once that claim is unprepared here: let it "
-            "happen, or see with claim_info what it waits for.",
-            claim=plan.full_name,
-            claim_uid=plan.uid,
-            device=str(device),
-            held_by=other.full_name,
-            held_uid=other.uid,
-        )
-
-
-def _check_allocation(table: ClaimTable, plan: PlannedClaim, prepared: t.Iterable[AllocatedDevice]) -> None:
-    """A pod deleted by force frees its claim for a new allocation; what is prepared here are still the old devices."""
-    before, now = ({device.key for device in devices} for devices in (prepared, plan.allocated))
-    if before == now:
-        return
-    record = table.record(plan.uid)
-    pods = sorted(record.state.pod_uids) if record else []
-    raise ReallocatedError(
-        f"ResourceClaim {plan.full_name} ({plan.uid}) was allocated anew: it now has {_named(plan.allocated)}, while "
-        f"{_named(prepared)} are still prepared here for pods {', '.join(pods) or 'none'}.",
-        "It goes through once those pods have given the claim back: let that happen, or see with claim_info what it "
-        "waits for.",
-        claim=plan.full_name,
-        claim_uid=plan.uid,
-        pods=pods,
-    )
-
-
-def _named(devices: t.Iterable[AllocatedDevice]) -> str:
-    return ", ".join(sorted(map(str, devices))) or "no device"
-
-
-def _name_taken(table: ClaimTable, plan: PlannedClaim, held_uid: str) -> NameTakenError:
-    record = table.record(held_uid)
-    pods = sorted(record.state.pod_uids) if record else []
-    return NameTakenError(
-        f"ResourceClaim {plan.full_name} has UID {plan.uid}, but an old ResourceClaim with the same name and different "
-        f"UID {held_uid} still exists here (previous pod force-deleted?), held by pods {', '.join(pods) or 'none'}.",
-        "It goes through once the old claim is unprepared: let that happen, or see with claim_info what it waits for.",
-        claim=plan.full_name,
-        claim_uid=plan.uid,
-        held_uid=held_uid,
-        pods=pods,
-    )
+    await check_drivers(table, drivers, holder, plans, renew=False)
+    admit_all(table, holder, plans, renew=False)
 
 
 # Records
 
 
-def _planned(before: Record | None, holder: Holder, plan: PlannedClaim) -> Record:
-    """The record before the first call: the pod holds the claim, and these drivers may hold something for it."""
-    if before is None:
-        state = ClaimState(plan.uid, plan.name, plan.namespace, frozenset({holder.uid}), dict.fromkeys(plan.drivers))
-        return Record(state, plan.note)
-    drivers = {**dict.fromkeys(plan.drivers), **before.state.drivers}
-    state = dataclasses.replace(before.state, pod_uids=before.state.pod_uids | {holder.uid}, drivers=drivers)
-    note = dataclasses.replace(plan.note, earlier_boot=before.note.earlier_boot, stopped=before.note.stopped)
-    return Record(state, note)
-
-
 async def _call_drivers(
-    context: Context, holder: Holder, works: t.Sequence[_Work], deadline: float
+    context: Context, holder: Holder, works: t.Sequence[Work], deadline: float
 ) -> dict[str, dict[str, CallFailure]]:
     """Ask the drivers and record what they answer; return claim UID to driver to failure."""
     wanted: dict[str, list[ClaimRef]] = {}
@@ -286,7 +129,7 @@ async def _call_drivers(
     return failures
 
 
-def _answered(holder: Holder, work: _Work, answers: t.Mapping[str, tuple[Device, ...]]) -> Record | None:
+def _answered(holder: Holder, work: Work, answers: t.Mapping[str, tuple[Device, ...]]) -> Record | None:
     """The record after the calls: each answer replaces what the driver answered before.
 
     None takes the plan back: this transaction made it, and it turned out that no driver could even be called.
@@ -325,12 +168,12 @@ def _with_shares(plan: PlannedClaim, driver: str, devices: tuple[Device, ...]) -
 # Results
 
 
-def _result(work: _Work) -> PreparedClaim:
+def _result(work: Work) -> PreparedClaim:
     plan = work.plan
     return PreparedClaim(plan.uid, plan.namespace, plan.name, {name: work.entry.answers[name] for name in plan.drivers})
 
 
-def _conclude(context: Context, work: _Work, failures: t.Mapping[str, CallFailure]) -> None:
+def _conclude(context: Context, work: Work, failures: t.Mapping[str, CallFailure]) -> None:
     entry = work.entry
     if not failures:
         context.failures.succeeded(PREPARE, work.plan.uid)
@@ -341,7 +184,7 @@ def _conclude(context: Context, work: _Work, failures: t.Mapping[str, CallFailur
 def _failed(
     context: Context,
     holder: Holder,
-    works: t.Sequence[_Work],
+    works: t.Sequence[Work],
     failures: t.Mapping[str, t.Mapping[str, CallFailure]],
 ) -> PrepareFailedError:
     sentences: list[str] = []

@@ -9,14 +9,14 @@ import logging
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
-from ansible_collections.nodeops.dra.plugins.module_utils.manager.planning import ClaimMissingError
-from ansible_collections.nodeops.dra.plugins.module_utils.manager.prepare import (
+from ansible_collections.nodeops.dra.plugins.module_utils.manager.admission import (
     BeingUnpreparedError,
     DeviceTakenError,
     NameTakenError,
-    PrepareFailedError,
     ReallocatedError,
 )
+from ansible_collections.nodeops.dra.plugins.module_utils.manager.planning import ClaimMissingError
+from ansible_collections.nodeops.dra.plugins.module_utils.manager.prepare import PrepareFailedError
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.unprepare import UnprepareFailedError
 from ansible_collections.nodeops.dra.plugins.module_utils.resource.consumers import NotReservedError
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.node import LosingDrivers, Node
