@@ -156,23 +156,25 @@ async def test_tls() -> None:
 
 
 async def test_own_writes_are_seen_before_the_watch_tells_them() -> None:
-    async with cluster() as (server, client), reflected(client) as reflector:
-        cache = MutationCache(reflector.store)
-        with server.fault("silent_watch"):
+    async with cluster() as (server, client):
+        server.add_fault("silent_watch:verb=watch,times=1")
+        async with reflected(client, idle=0.5) as reflector:
+            cache = MutationCache(reflector.store)
             made = await client.create(CLAIMS, {"metadata": {"name": "c1"}, "spec": SPEC}, "team-a")
             cache.mutated(made)
+            assert reflector.store.get("c1", "team-a") is None
             assert cache.get("c1", "team-a") == made
-        await equal(client, reflector)
-        assert cache.get("c1", "team-a") == made
-        assert len(cache) == 0
+            await equal(client, reflector)
+            assert cache.get("c1", "team-a") == made
+            assert len(cache) == 0
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        "split:size=5",
-        "silent_watch:after=1,times=2",
-        "drop_watch:after=2,cut=true,times=3",
+        "split:verb=watch,size=5",
+        "silent_watch:verb=watch,after=1,times=2",
+        "drop_watch:verb=watch,after=2,cut=true,times=3",
         "gone:verb=watch,times=1",
         "expired:verb=watch,times=1",
         "throttle:resource=resourceclaims,seconds=0.2,times=2",
@@ -199,7 +201,7 @@ async def test_compaction_leads_to_a_list_and_synthetic_deletes() -> None:
     async with cluster(history_limit=5) as (server, client):
         for number in range(10):
             await client.create(CLAIMS, {"metadata": {"name": f"c{number}"}, "spec": SPEC}, "team-a")
-        server.add_fault("silent_watch:times=1")
+        server.add_fault("silent_watch:verb=watch,times=1")
         async with reflected(client, idle=1.0) as reflector:
             for number in range(8):
                 await client.delete(CLAIMS, f"c{number}", "team-a")
@@ -209,16 +211,16 @@ async def test_compaction_leads_to_a_list_and_synthetic_deletes() -> None:
 
 
 FAULTS = (
-    "split:size=3,times=1",
-    "silent_watch:after=1,times=1",
-    "drop_watch:after=1,cut=true,times=1",
-    "drop_watch:after=3,times=1",
+    "split:verb=watch,size=3,times=1",
+    "silent_watch:verb=watch,after=1,times=1",
+    "drop_watch:verb=watch,after=1,cut=true,times=1",
+    "drop_watch:verb=watch,after=3,times=1",
     "gone:verb=watch,times=1",
     "expired:verb=watch,times=1",
     "error:verb=list,resource=resourceclaims,code=503,times=1",
     "error:verb=watch,code=504,times=1",
     "close:verb=list,resource=resourceclaims,times=1",
-    "stale_list:resource=resourceclaims,times=1",
+    "stale_list:verb=list,resource=resourceclaims,times=1",
 )
 
 
