@@ -5,31 +5,50 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 from . import gojson, startup
 from .document import Claim
-from .entries import RICHEST, Entry, EntryList
+from .entries import RICHEST, Entry, EntryList, members_named
 from .faults import Fault, fault
-from .formats import CRC, FNV, FORMATS
+from .formats import CRC, DEVICE, FNV, FORMATS
 from .gojson import Node
-from .gotypes import GoType, Map, Pointer, Slice, Struct, fold
+from .gotypes import Decoding, GoType, Map, Pointer, Slice, Struct, fold
 
 Place = str
 
 
 def check_claims(found: EntryList, known_pods: t.Collection[str] | None = None) -> list[Fault]:
-    """Every fault of the claims of one part, in file order. ``known_pods`` are the UIDs of the pods that exist."""
-    list_key = RICHEST[found.family].list_key
+    """Every fault of the claims of one part, in file order. ``known_pods`` are the UIDs of the pods that exist.
+
+    What is empty only because its type is wrong has been told already: that is not told again.
+    """
+    list_key = list_place(found.family)
+    ill_typed = {f"{_PREFIXES[found.family]}{item.path}" for item in found.faults}
+    doubtful = {path[: cut.start()] for path in ill_typed for cut in _CUT.finditer(path)} | ill_typed
     faults: list[Fault] = []
     for index, entry in enumerate(found.entries):
         place = f"{list_key}[{index}]"
-        faults += _identity(place, entry)
-        faults += _pods(place, entry, known_pods)
-        faults += _crc_drivers(place, entry) if found.family == CRC else _fnv_devices(place, entry)
+        if place not in ill_typed:
+            faults += _identity(place, entry, ill_typed)
+            if f"{place}.PodUIDs" not in ill_typed:
+                faults += _pods(place, entry, known_pods)
+        faults += (_crc_drivers if found.family == CRC else _fnv_devices)(place, entry, doubtful)
         if found.part.plain is None:
             faults += spelling(place, entry)
     return faults + _without_handles(list_key, found) + _together(list_key, found)
+
+
+_PREFIXES: t.Mapping[str, str] = {FNV: "", CRC: "Data."}
+
+
+_CUT = re.compile(r"[.\[]")
+
+
+def list_place(family: str) -> Place:
+    """Where the list of claims is in a file of a family."""
+    return _PREFIXES[family] + RICHEST[family].list_key
 
 
 def _without_handles(list_key: str, found: EntryList) -> list[Fault]:
@@ -39,18 +58,21 @@ def _without_handles(list_key: str, found: EntryList) -> list[Fault]:
     bare = [entry.uid for entry in found.entries if not entry.fields.get("ResourceHandles")]
     if not bare:
         return []
-    text = f"{len(bare)} of {len(found.entries)} claims have no resource handles, as in files of 1.27."
+    have = "claim has" if len(bare) == len(found.entries) == 1 else "claims have"
+    text = f"{len(bare)} of {len(found.entries)} {have} no resource handles, as in files of 1.27."
     return [fault("no_resource_handles", list_key, text, {"claims": len(bare)})]
 
 
-def _identity(place: Place, entry: Entry) -> list[Fault]:
-    fields = entry.fields
+def _identity(place: Place, entry: Entry, ill_typed: t.Container[Place]) -> list[Fault]:
     faults = []
-    if not fields["ClaimUID"]:
-        faults.append(fault("no_claim_uid", f"{place}.ClaimUID", f"Claim {entry.label} has no UID."))
-    if not (fields["ClaimName"] and fields["Namespace"]):
-        missing = "name" if not fields["ClaimName"] else "namespace"
-        faults.append(fault("no_claim_name", place, f"Claim {entry.label} has no {missing}."))
+    for name, code, what in (
+        ("ClaimUID", "no_claim_uid", "UID"),
+        ("ClaimName", "no_claim_name", "name"),
+        ("Namespace", "no_claim_name", "namespace"),
+    ):
+        at = f"{place}.{name}"
+        if not entry.fields[name] and at not in ill_typed:
+            faults.append(fault(code, at, f"Claim {entry.label} has no {what}."))
     return faults
 
 
@@ -85,37 +107,71 @@ def repeats(items: t.Sequence[t.Any] | None) -> list[int]:
     return places
 
 
-def _crc_drivers(place: Place, entry: Entry) -> list[Fault]:
+def repeated_items(node: Node) -> list[int]:
+    """The places of repeats in a list of strings, however they are spelt."""
+    return repeats([item.value if item.kind == "string" else "" for item in node.value])
+
+
+def repeated_devices(text: str, node: Node) -> list[int]:
+    """The places of repeats in a list of devices. Devices that differ in a field unknown to us are no repeats."""
+    return repeats([_device_key(text, item) for item in node.value])
+
+
+def _device_key(text: str, node: Node) -> t.Any:
+    unknown = [(key, text[item.start : item.end]) for key, item in node.members() if DEVICE.field_for(key) is None]
+    return [DEVICE.decode(node, DEVICE.zero(), "", Decoding(text)), unknown]
+
+
+def _count_repeats(entry: Entry, driver: str, devices: list[t.Any] | None) -> int:
+    """How many devices of a driver are listed again; the text is looked at only where the decoded devices are equal."""
+    if not repeats(devices):
+        return 0
+    root = gojson.parse(entry.text)
+    lists = [
+        member
+        for state in members_named(root, "DriverState")
+        for name, node in state.members()
+        if name == driver
+        for member in members_named(node, "Devices")
+    ]
+    return len(repeated_devices(entry.text, lists[-1])) if lists else 0
+
+
+def _crc_drivers(place: Place, entry: Entry, doubtful: t.Container[Place]) -> list[Fault]:
     faults = []
     for driver, state in (entry.fields["DriverState"] or {}).items():
         devices = state["Devices"]
         at = f"{place}.DriverState[{driver}]"
         if not driver:
             faults.append(fault("no_driver_name", at, f"Claim {entry.label} has a driver without a name."))
-        elif devices is None:
+        if at in doubtful:
+            continue
+        if driver and devices is None:
             faults.append(
                 fault("devices_pending", at, f"Driver {driver} had not answered yet for claim {entry.label}.")
             )
-        count = len(repeats(devices))
+        count = _count_repeats(entry, driver, devices)
         if count:
             text = f"Claim {entry.label} lists {count} of {len(devices)} devices of driver {driver} again."
             faults.append(fault("doubled_devices", f"{at}.Devices", text, {"driver": driver, "repeats": count}))
     return faults
 
 
-def _fnv_devices(place: Place, entry: Entry) -> list[Fault]:
+def _fnv_devices(place: Place, entry: Entry, doubtful: t.Container[Place]) -> list[Fault]:
     fields = entry.fields
     faults = []
     for driver, devices in (fields["CDIDevices"] or {}).items():
         at = f"{place}.CDIDevices[{driver}]"
-        count = len(repeats(devices))
-        if count:
-            text = f"Claim {entry.label} lists {count} of {len(devices)} CDI devices of driver {driver} again."
-            faults.append(fault("doubled_devices", at, text, {"driver": driver, "repeats": count}))
         problem = startup.annotation_problem(fields)
         if problem:
             text = f"The CDI devices of claim {entry.label} cannot be annotated: {problem}."
             faults.append(fault("cdi_annotation_too_long", at, text, {"driver": driver}))
+        if at in doubtful:
+            continue
+        count = len(repeats(devices))
+        if count:
+            text = f"Claim {entry.label} lists {count} of {len(devices)} CDI devices of driver {driver} again."
+            faults.append(fault("doubled_devices", at, text, {"driver": driver, "repeats": count}))
         faults += _cdi_names(at, entry, driver, devices or ())
     return faults
 

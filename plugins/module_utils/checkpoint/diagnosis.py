@@ -10,7 +10,7 @@ import typing as t
 from . import claim_checks, file_checks, salvage, startup
 from .document import Document, Reading
 from .entries import RICHEST, Entry, EntryList
-from .faults import Fault, fault, releases_text
+from .faults import Fault, counted, fault, releases_text
 from .formats import CRC, CRC_1_31, CRC_1_35, FNV, FNV_1_27, FNV_1_28, FNV_1_30, FORMATS, RELEASES, Format
 from .gojson import encode_text
 from .gotypes import fold
@@ -142,10 +142,14 @@ def _diagnose_document(diagnosis: Diagnosis, document: Document, known_pods: t.C
     if found.part.error is not None or _list_lost(document, found):
         diagnosis.saved = misplaced
     elif misplaced is not None and misplaced.saved:
-        text = f"{len(misplaced.saved)} claims stand where no kubelet looks for them."
-        faults.append(fault("misplaced_claims", "", text, {"claims": len(misplaced.saved)}))
+        count = len(misplaced.saved)
+        text = f"{counted(count, 'claim')} {'stands' if count == 1 else 'stand'} where no kubelet looks for claims."
+        faults.append(fault("misplaced_claims", "", text, {"claims": count}))
         diagnosis.saved = misplaced
     else:
+        if _is_foreign(document):
+            text = "The file is a JSON object, but none of its members belongs to a state file."
+            faults.append(fault("unknown_format", "", text, loses="all that is in the file"))
         diagnosis.found = found
         faults += claim_checks.check_claims(found, known_pods)
 
@@ -158,6 +162,12 @@ def _list_lost(document: Document, found: EntryList) -> bool:
         return True
     keys = {fold(key) for key, _ in found.part.root.members()}
     return found.family == CRC and "entries" in keys and fold(list_key) not in keys
+
+
+def _is_foreign(document: Document) -> bool:
+    """Whether the file is an object with members, none of which any kubelet reads."""
+    keys = {fold(key) for key, _ in document.outer.root.members()}
+    return bool(keys) and not keys & {"data", "checksum", "entries", "version"}
 
 
 def family_of(document: Document) -> str | None:
@@ -182,6 +192,8 @@ def format_of(document: Document, family: str, found: EntryList) -> Format:
     fitting = own or [reading.format for reading in readings if reading.ok]
     needed = _needed_format(family, found)
     later = [form for form in fitting if FORMATS.index(form) >= FORMATS.index(needed)]
+    if family == CRC:
+        return (later or [needed])[0]  # the checksum fits all formats of this family, only the fields tell
     return (later or fitting or [needed])[0]
 
 

@@ -73,12 +73,7 @@ KINDS: t.Mapping[str, Kind] = {
     "foreign_field": Kind(
         "info", {ALL: "ignores a field that its release does not know and drops it at its next write"}
     ),
-    "duplicate_claim": Kind(
-        "warning",
-        {OLD: "keeps the last one", NEW: "keeps the last one"},
-        "drop_claim",
-        "nothing: the entries are the same",
-    ),
+    "duplicate_claim": Kind("warning", {ALL: "keeps the last one"}, "drop_claim", ""),
     "conflicting_claim": Kind(
         "error",
         {ALL: "keeps the last one and never unprepares the others"},
@@ -220,6 +215,11 @@ _REMEDIES = {
     "drop_driver": "Stop the kubelet, then repair: the driver without a name is left out.",
     "drop_cdi_device": "Stop the kubelet, then repair for the release that the node runs.",
 }
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun in the right form: ``1 claim``, ``2 claims``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def releases_text(releases: t.Sequence[str]) -> str:

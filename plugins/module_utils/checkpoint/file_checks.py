@@ -11,7 +11,7 @@ from . import gojson, salvage
 from .claim_checks import key_faults
 from .document import MISMATCH, Document, Part
 from .entries import RICHEST
-from .faults import Fault, fault, releases_text
+from .faults import Fault, counted, fault, releases_text
 from .formats import CRC, CRC_DOCUMENT, DATA_API_VERSION, DATA_KIND, FNV, FORMATS, Format
 from .gojson import GoSyntaxError
 from .gotypes import TypeFault, fold
@@ -48,6 +48,8 @@ def utf16_text(data: bytes) -> str | None:
         return data.decode("utf-16", "replace")
     if len(data) > 8 and data[1:8:2] == b"\0\0\0\0" and data[0] != 0:
         return data.decode("utf-16-le", "replace")
+    if len(data) > 8 and data[0:8:2] == b"\0\0\0\0" and data[1] != 0:
+        return data.decode("utf-16-be", "replace")
     return None
 
 
@@ -58,11 +60,12 @@ def _syntax_fault(document: Document, error: GoSyntaxError) -> Fault:
         return fault("truncated", place, f"The file ends in the middle of the document ({error.go_message}).", facts)
     if error.kind == "trailing_data":
         rest = document.text[error.offset :]
-        found = salvage.search(rest)
-        what = _describe_rest(rest)
-        facts["claims_in_rest"] = len(found.saved)
-        text = f"{what} after the end of the document ({error.go_message})."
-        loses = f"{len(found.saved)} claims that stand after the document" if found.saved else ""
+        found = {item.entry.uid for item in salvage.search(rest).saved}
+        alone = found - {item.entry.uid for item in salvage.search(document.text[: error.offset]).saved}
+        facts.update(claims_in_rest=len(found), claims_only_in_rest=len(alone))
+        text = f"{_describe_rest(rest)} after the end of the document ({error.go_message})."
+        loses = f"{counted(len(alone), 'claim')} after the document that {'is' if len(alone) == 1 else 'are'} not in it"
+        loses = loses if alone else ""
         return fault("trailing_data", place, text, facts, loses=loses)
     if error.go_message.endswith(gojson.TOO_DEEP):
         text = f"The document nests deeper than {gojson.MAX_DEPTH} levels."
@@ -73,13 +76,14 @@ def _syntax_fault(document: Document, error: GoSyntaxError) -> Fault:
 
 
 def _describe_rest(rest: str) -> str:
+    stand = "stands" if len(rest) == 1 else "stand"
     if not rest.strip("\0"):
-        return f"{len(rest)} zero bytes stand"
+        return f"{counted(len(rest), 'zero byte')} {stand}"
     try:
         gojson.parse(rest)
         return "A second document stands"
     except GoSyntaxError:
-        return f"{len(rest)} characters stand"
+        return f"{counted(len(rest), 'character')} {stand}"
 
 
 def _zero_bytes(data: bytes, error: GoSyntaxError) -> list[Fault]:
@@ -88,7 +92,8 @@ def _zero_bytes(data: bytes, error: GoSyntaxError) -> list[Fault]:
         return []
     start = data.index(b"\0")
     end = start + len(data) - start - len(data[start:].lstrip(b"\0"))
-    text = f"{end - start} zero bytes stand in the document, as after a power loss."
+    stand = "stands" if end - start == 1 else "stand"
+    text = f"{counted(end - start, 'zero byte')} {stand} in the document, as after a power loss."
     return [fault("zero_bytes", f"byte {start}", text, {"zeros": end - start})]
 
 
@@ -98,7 +103,8 @@ def _invalid_utf8(document: Document) -> list[Fault]:
     count = sum(1 for char in document.text if "\udc80" <= char <= "\udcff")
     if not count:
         return []
-    return [fault("invalid_utf8", "", f"{count} bytes are not UTF-8.", {"bytes": count})]
+    are = "is" if count == 1 else "are"
+    return [fault("invalid_utf8", "", f"{counted(count, 'byte')} {are} not UTF-8.", {"bytes": count})]
 
 
 def check_members(document: Document, family: str) -> list[Fault]:
@@ -143,7 +149,7 @@ def _inner_members(inner: Part) -> list[Fault]:
     if "entries" in keys and fold("ClaimInfoStateList") not in keys:
         node = [node for key, node in inner.root.members() if fold(key) == "entries"][-1]
         count = sum(1 for _ in node.value) if node.kind == "array" else 0
-        text = f"The list of {count} claims has the name 'Entries', which only a pre-release read."
+        text = f"The list of {counted(count, 'claim')} has the name 'Entries', which only a pre-release read."
         faults.append(fault("prerelease_list_key", "Data.Entries", text, {"claims": count}))
     return faults
 
@@ -188,8 +194,7 @@ def _type_faults(document: Document, form: Format) -> list[TypeFault]:
 
 def _type_fault(item: TypeFault, releases: t.Sequence[str], prefix: str) -> Fault:
     place = ".".join(part for part in (prefix, item.path) if part) or "document"
-    article = "an" if item.found[0] in "aeiou" else "a"
-    text = f"{place} is {article} {item.found} where a {item.expected} belongs."
+    text = f"{place} is {_with_article(item.found)} where {_with_article(item.expected)} belongs."
     whole = item.path in ("", "Data", "ClaimInfoStateList", "entries")
     return fault(
         "impossible_claim" if _IDENTITY.fullmatch(item.path) else "wrong_type",
@@ -200,6 +205,10 @@ def _type_fault(item: TypeFault, releases: t.Sequence[str], prefix: str) -> Faul
         repair="rebuild" if whole else None,
         loses="every claim that is not complete in the file" if whole else None,
     )
+
+
+def _with_article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" and not noun.startswith("uni") else f"a {noun}"
 
 
 def check_checksum(document: Document, family: str) -> list[Fault]:

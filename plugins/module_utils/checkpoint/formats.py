@@ -92,12 +92,19 @@ def _fnv_document(claim: Struct) -> Struct:
     )
 
 
-def _crc_claim(share_id: bool) -> Struct:
+def _crc_device(share_id: bool) -> Struct:
     fields = [Field("PoolName", _STRING), Field("DeviceName", _STRING)]
     if share_id:
         fields.append(Field("ShareID", Pointer(Str("types.UID"))))
-    fields += [Field("RequestNames", _STRINGS), Field("CDIDeviceIDs", _STRINGS)]
-    driver = Struct("state.DriverState", [Field("Devices", Slice("[]state.Device", Struct("state.Device", fields)))])
+    return Struct("state.Device", [*fields, Field("RequestNames", _STRINGS), Field("CDIDeviceIDs", _STRINGS)])
+
+
+DEVICE = _crc_device(share_id=True)
+"""A device of the ``crc`` family with every field that any release knows."""
+
+
+def _crc_claim(device: Struct) -> Struct:
+    driver = Struct("state.DriverState", [Field("Devices", Slice("[]state.Device", device))])
     return Struct(
         "state.ClaimInfoState",
         [
@@ -149,7 +156,7 @@ def _fnv(name: str, releases: tuple[str, ...], handle: Struct | None) -> Format:
 
 
 def _crc(name: str, releases: tuple[str, ...], share_id: bool) -> Format:
-    claim = _crc_claim(share_id)
+    claim = _crc_claim(DEVICE if share_id else _crc_device(share_id=False))
     return Format(name, releases, CRC, claim, _crc_data(claim), "ClaimInfoStateList")
 
 

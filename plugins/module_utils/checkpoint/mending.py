@@ -8,7 +8,7 @@ import re
 import typing as t
 
 from . import gojson, startup
-from .claim_checks import repeats
+from .claim_checks import repeated_devices, repeated_items
 from .diagnosis import Diagnosis
 from .draft import Draft
 from .entries import RICHEST, Edit, Entry, members_named, object_without, splice, with_field, without_items
@@ -18,7 +18,11 @@ from .gojson import Node
 from .gotypes import TypeFault
 
 _INDEX = re.compile(r"(?:Data\.)?(?:ClaimInfoStateList|entries)\[([0-9]+)\]")
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[([0-9]+)\]")
+_FIELD = re.compile(r"\.?([^.\[\]]+)")
+_ITEM = re.compile(r"\[([0-9]+)\]")
+_DIGITS = re.compile("([0-9]+)")
+_POINTERS = ("ShareID", "structuredData", "namedResources")
+"""Members that may be null: Go's decoder leaves an empty value behind where one of them is of the wrong type."""
 _DEFAULTS = {"version": '"v1"', "kind": f'"{DATA_KIND}"', "apiVersion": f'"{DATA_API_VERSION}"'}
 
 Mender = t.Callable[[Entry, Fault], t.Optional[Entry]]
@@ -39,6 +43,8 @@ def mend(diagnosis: Diagnosis, family: str) -> Draft:
             by_entry.setdefault(int(index.group(1)), []).append(item)
         elif item.repair:
             _mend_file(draft, item)
+    if by_entry and diagnosis.found.list_node is None:
+        draft.source = None  # the list is given twice: what counts of it has no text of its own to be mended in
     entries: list[Entry] = []
     for number, entry in enumerate(draft.entries):
         mended: Entry | None = entry
@@ -98,26 +104,53 @@ def _reset(entry: Entry, faults: t.Iterable[TypeFault]) -> Entry:
     struct = RICHEST[entry.family].claim
     root = gojson.parse(entry.text)
     fields = entry.fields
-    for item in sorted(faults, key=lambda one: one.path, reverse=True):
-        _drop_item(fields, item.path)
-    for name in sorted({_STEP.findall(item.path)[0][0] for item in faults}):
+    for path in sorted({item.path for item in faults}, key=_place_order, reverse=True):
+        _drop_item(fields, path)
+    for name in sorted({_FIELD.match(item.path).group(1) for item in faults}):  # type: ignore[union-attr]
         if name == "PodUIDs" and fields[name] is None:
             fields[name] = {uid: {} for uid in _listed_pods(root)}
         entry = with_field(entry, name, struct.field(name).type.encode(fields[name]))
     return entry
 
 
+def _place_order(path: str) -> list[tuple[int, str]]:
+    """Sorts paths so that numbers in them count: of a list's items the last one has to be left out first."""
+    return [(len(part), part) if part.isdigit() else (0, part) for part in _DIGITS.split(path)]
+
+
 def _drop_item(fields: t.Any, path: str) -> None:
-    """Leave out the list item that a path ends in; a path that ends otherwise was emptied by the decoder."""
-    steps = _STEP.findall(path)
+    """Leave out the list item that a path ends in, make null what may be null; the decoder has emptied all else."""
     value = fields
-    for name, index in steps[:-1]:
-        value = value[int(index)] if index else value.get(name) if isinstance(value, dict) else None
-        if value is None:
+    while True:
+        key, rest = _first_step(value, path)
+        if key is None:
             return
-    name, index = steps[-1]
-    if index and isinstance(value, list) and int(index) < len(value):
-        del value[int(index)]
+        if not rest:
+            break
+        value, path = value[key], rest
+    if isinstance(value, list):
+        del value[key]
+    elif path.lstrip(".") in _POINTERS:
+        value[key] = None
+
+
+def _first_step(value: t.Any, path: str) -> tuple[t.Any, str]:
+    """The index or key that a path begins with, and what of the path is left; None where the value has no such item.
+
+    A key of a map stands in the path as it is, with all dots and brackets that are in it.
+    """
+    if isinstance(value, list):
+        item = _ITEM.match(path)
+        known = item is not None and int(item.group(1)) < len(value)
+        return (int(item.group(1)), path[item.end() :]) if item is not None and known else (None, "")
+    if not isinstance(value, dict):
+        return None, ""
+    if path.startswith("["):
+        fitting = [key for key in value if path.startswith(f"[{key}]")]
+        key = max(fitting, key=len) if fitting else None
+        return key, path[len(key) + 2 :] if key is not None else ""
+    field = _FIELD.match(path)
+    return (field.group(1), path[field.end() :]) if field is not None and field.group(1) in value else (None, "")
 
 
 def _listed_pods(root: Node) -> list[str]:
@@ -192,32 +225,22 @@ def _edit_key(text: str, node: Node, key: str, rewrite: Rewrite) -> str:
 def _unique_items(text: str, node: Node) -> str:
     if node.kind != "array":
         return text[node.start : node.end]
-    values = [item.value if item.kind == "string" else text[item.start : item.end] for item in node.value]
-    return without_items(text, node, frozenset(repeats(values)))
+    return without_items(text, node, frozenset(repeated_items(node)))
 
 
 def _unique_devices(text: str, node: Node) -> str:
-    """The ``Devices`` of one driver without repeats. Devices that differ in a field unknown to us are no repeats."""
-    edits = []
-    for member in members_named(node, "Devices"):
-        if member.kind == "array":
-            spelt = [text[item.start : item.end] for item in member.value]
-            decoded = [_canonical_device(item) for item in spelt]
-            edits.append(Edit(member.start, member.end, without_items(text, member, frozenset(repeats(decoded)))))
+    """The ``Devices`` of one driver without repeats."""
+    edits = [
+        Edit(member.start, member.end, without_items(text, member, frozenset(repeated_devices(text, member))))
+        for member in members_named(node, "Devices")
+        if member.kind == "array"
+    ]
     return splice(text, edits, within=node)
-
-
-def _canonical_device(text: str) -> list[tuple[str, str]]:
-    root = gojson.parse(text)
-    return sorted((name.lower(), text[node.start : node.end]) for name, node in root.members())
 
 
 def _good_devices(text: str, node: Node) -> str:
     if node.kind != "array":
         return text[node.start : node.end]
-    bad = [
-        index
-        for index, item in enumerate(node.value)
-        if item.kind == "string" and startup.cdi_problem(item.value)[0] != startup.STARTS
-    ]
+    names = [item.value if item.kind == "string" else "" for item in node.value]  # null is an empty name to Go
+    bad = [index for index, name in enumerate(names) if startup.cdi_problem(name)[0] != startup.STARTS]
     return without_items(text, node, frozenset(bad))

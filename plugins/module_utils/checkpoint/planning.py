@@ -11,7 +11,7 @@ from . import conversion, mending, startup, universal
 from .diagnosis import REFUSED, Diagnosis, diagnose
 from .document import Document
 from .draft import Draft, Step
-from .entries import Entry
+from .entries import RICHEST, Entry
 from .errors import DraError
 from .faults import releases_text
 from .formats import CRC, FNV, FNV_1_27, NEWEST, RELEASES, UNIVERSAL, Format, format_for, release_of
@@ -175,6 +175,12 @@ def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, se
         return Plan(data, data, UNIVERSAL, [], diagnosis.entries)
     draft = mending.mend(diagnosis, CRC)
     selection.apply(draft)
+    for _ in range(_PASSES):
+        again = diagnose(draft.render(RICHEST[draft.family]), known_pods=known_pods)
+        if not any(item.repair for item in again.faults):
+            break
+        mended = mending.mend(again, CRC)
+        draft = dataclasses.replace(mended, steps=draft.steps + mended.steps)
     after = universal.render(draft.entries)
     outcome = diagnose(after)
     bad = [release for release, start in outcome.starts().items() if start.outcome != startup.STARTS]
