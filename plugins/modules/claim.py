@@ -25,7 +25,8 @@ options:
     description:
       - V(prepared) has the drivers prepare the claims for the pod, or for O(holder). Drivers are asked again in each
         run, as by a kubelet after its start; a task only counts as changed if what is recorded changes.
-      - V(unprepared) has the drivers take back claims that nobody else holds. A claim that is not recorded is fine.
+      - V(unprepared) has the drivers take back the claims. With O(pod) or O(holder) only their hold ends, and the
+        drivers are called for claims that nobody else holds. A claim that is not recorded is fine.
       - V(forgotten) drops claims without telling their drivers, which may then keep the devices for ever. It needs a
         O(reason), which goes to an audit log.
     type: str
@@ -48,10 +49,9 @@ options:
     type: dict
   holder:
     description:
-      - Who holds claims that are prepared without a O(pod), for example the name of a systemd unit. It must not be
-        empty. Unpreparing does not look at it, it takes back the claims from everybody.
+      - Who holds claims that are prepared without a O(pod), for example the name of a systemd unit.
+      - When it is absent, claims are prepared for V(nodeops.dra), and unprepared for everybody who holds them.
     type: str
-    default: nodeops.dra
   reason:
     description:
       - Why claims are forgotten. Required for O(state=forgotten).
@@ -266,7 +266,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["prepared", "unprepared", "forgotten"], "default": "prepared"},
             "claims": {"type": "list", "elements": "dict", "default": []},
             "pod": {"type": "dict"},
-            "holder": {"type": "str", "default": "nodeops.dra"},
+            "holder": {"type": "str"},
             "reason": {"type": "str"},
             "force": {"type": "bool", "default": False},
             **kubelet_spec(),

@@ -14,18 +14,30 @@ description:
   - Asks every registration socket of the node who is behind it, and connects to the socket of its service.
   - Tells apart that a socket exists, that somebody answers on it, and that the driver's service can be reached, since a
     driver that was killed leaves its files behind.
-  - Changes nothing. No driver is registered or told anything, and no credentials are needed.
+  - Changes nothing. No driver is registered or told anything, and without O(with_api) no credentials are needed.
 extends_documentation_fragment:
   - nodeops.dra.attributes
   - nodeops.dra.attributes.info
   - nodeops.dra.kubelet
+  - nodeops.dra.cluster
 options:
   registry_directory:
     description:
       - The directory where drivers register. When it is absent, C(plugins_registry) below O(kubelet_root).
     type: path
+  with_api:
+    description:
+      - Whether to compare the drivers with the ResourceSlices of this node. It needs O(node_name) and the right to list
+        C(resourceslices).
+    type: bool
+    default: false
+  node_name:
+    description:
+      - The name of this node in the API. Required with O(with_api).
+    type: str
 requirements:
   - Python 3.11 or later, grpcio and protobuf on the node. The environment of the agent is used where it is installed.
+  - For O(with_api) also kubernetes, aiohttp and msgspec.
 seealso:
   - module: nodeops.dra.claim_info
 author:
@@ -41,6 +53,14 @@ EXAMPLES = r"""
   ansible.builtin.assert:
     that: found.drivers | selectattr('name', 'equalto', 'gpu.example.com') | selectattr('reachable') | length == 1
     fail_msg: "{{ found.findings | map(attribute='text') | join(' ') }}"
+
+- name: Stop if the scheduler still hands out devices of a driver that is gone
+  nodeops.dra.driver_info:
+    with_api: true
+    node_name: node-1
+    kubeconfig: /etc/kubernetes/admin.conf
+  register: found
+  failed_when: found is failed or 'stale_slices' in found.findings | map(attribute='code')
 
 - name: Look at the drivers below another directory
   nodeops.dra.driver_info:
@@ -137,12 +157,48 @@ sockets:
       returned: always
       type: str
       sample: gpu.example.com
+    made_at:
+      description: When the socket was made, which is when its plugin was started. Null if it has just gone.
+      returned: always
+      type: str
+      sample: "2026-01-02T03:04:05Z"
 other_files:
   description: Files in the directory that are no sockets.
   returned: success
   type: list
   elements: str
   sample: []
+slices:
+  description: The ResourceSlices of this node, one entry for each driver and pool. Null without O(with_api).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    driver:
+      description: The driver that has published them.
+      returned: always
+      type: str
+      sample: gpu.example.com
+    pool:
+      description: The pool, empty up to Kubernetes 1.30.
+      returned: always
+      type: str
+      sample: node-1
+    slices:
+      description: How many slices there are.
+      returned: always
+      type: int
+      sample: 1
+    devices:
+      description: How many devices they hold.
+      returned: always
+      type: int
+      sample: 8
+    since:
+      description: When the oldest of them was made.
+      returned: always
+      type: str
+      sample: "2026-01-02T03:04:05Z"
 findings:
   description: What is wrong, sorted by place.
   returned: success
@@ -186,6 +242,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.driver_report import driver_report
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.cluster import cluster_spec
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.kubelet import kubelet_spec
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.requirements import ensure
@@ -195,18 +252,25 @@ from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile i
 def main() -> None:
     """Entry point of the module."""
     module = AnsibleModule(
-        argument_spec={**kubelet_spec(), "registry_directory": {"type": "path"}},
+        argument_spec={
+            **kubelet_spec(),
+            **cluster_spec(),
+            "registry_directory": {"type": "path"},
+            "with_api": {"type": "bool", "default": False},
+            "node_name": {"type": "str"},
+        },
         mutually_exclusive=[("kubelet_root", "registry_directory")],
+        required_if=[("with_api", True, ("node_name",))],
         supports_check_mode=True,
     )
-    ensure(module, "grpc", "google.protobuf")
     options = module.params
+    ensure(module, "grpc", "google.protobuf", *(("kubernetes", "aiohttp", "msgspec") if options["with_api"] else ()))
 
     def work() -> dict[str, object]:
         directory = options["registry_directory"]
         if directory is None:
             directory = os.path.join(locate(kubelet_root=options["kubelet_root"]).root, "plugins_registry")
-        return {"changed": False, **asyncio.run(driver_report(directory))}
+        return {"changed": False, **asyncio.run(driver_report(directory, options))}
 
     run(module, work)
 

@@ -29,8 +29,14 @@ class ApiObjects:
         found: JsonObject = await client.get(self._kinds.resource(kind), name, namespace)
         return found
 
+    async def slices_of(self, node_name: str) -> list[JsonObject]:
+        """The ResourceSlices of one node."""
+        await self._connect()
+        field = "spec.nodeName" if self._kinds.claims.structured else "nodeName"
+        return await self.list("ResourceSlice", field_selector=f"{field}={node_name}")
+
     async def list(self, kind: str, *, field_selector: str = "") -> list[JsonObject]:
-        """All objects of a kind, in all namespaces."""
+        """All objects of a kind, in all namespaces. Read page by page, as many as there are."""
         client = await self._connect()
         return await client.list(self._kinds.resource(kind), field_selector=field_selector)
 

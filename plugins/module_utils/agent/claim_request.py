@@ -14,6 +14,7 @@ from ..resource.pod import claim_references
 from ..resource.view import JsonObject
 
 PREPARED, UNPREPARED, FORGOTTEN = "prepared", "unprepared", "forgotten"
+DEFAULT_HOLDER = "nodeops.dra"
 DEFAULT_STATE_DIRECTORY = "/var/lib/nodeops-dra"
 
 Fetch = t.Callable[[str, str, str], t.Awaitable[JsonObject]]
@@ -25,14 +26,14 @@ class ClaimRequest:
     """One call of the module or of the command line.
 
     ``pod`` and ``claims`` are objects as the API gives them, or only their ``metadata``. A claim without a pod is held
-    by ``holder``. ``state_directory`` is where our manager keeps its files, ``kubelet_root`` where the kubelet keeps
-    its own. Durations are seconds.
+    by ``holder``, or by `DEFAULT_HOLDER`; without either it is unprepared for everybody. ``state_directory`` is where
+    our manager keeps its files, ``kubelet_root`` where the kubelet keeps its own. Durations are seconds.
     """
 
     state: str
     pod: JsonObject | None = None
     claims: t.Sequence[JsonObject] = ()
-    holder: str = "nodeops.dra"
+    holder: str | None = None
     state_directory: str = DEFAULT_STATE_DIRECTORY
     kubelet_root: str = "/var/lib/kubelet"
     registry_directory: str | None = None
@@ -74,11 +75,9 @@ async def plan(request: ClaimRequest, fetch: Fetch) -> Wanted:
 
 async def _plan_without_pod(request: ClaimRequest, fetch: Fetch) -> Wanted:
     """All claims together, so that one that cannot be prepared keeps the others from being touched."""
-    holder = request.holder.strip()
-    if not holder or not holder.isprintable():
-        raise DraError(
-            f"The holder is {request.holder!r:.80}, expected a name.", "Name who holds the claims, such as a unit."
-        )
+    holder = DEFAULT_HOLDER if request.holder is None else request.holder
+    if not holder.strip() or not holder.isprintable():
+        raise DraError(f"The holder is {holder!r:.80}, expected a name.", "Name who holds the claims, such as a unit.")
     plans: dict[str, PlannedClaim] = {}
     for claim in request.claims:
         planned = plan_claim(await complete("ResourceClaim", claim, fetch, "status"))

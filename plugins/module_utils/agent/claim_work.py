@@ -116,8 +116,10 @@ async def _unprepare(
     request: ClaimRequest, uids: t.Sequence[str], records: Records, held: KubeletClaims, check: bool
 ) -> Json:
     """``uids`` are the recorded claims that are meant. Those that only the kubelet has come here by force alone."""
-    pod_uid = identity(request.pod)[0] if request.pod is not None else None
-    leaving = [uid for uid in uids if pod_uid is None or not records[uid].state.pod_uids - {pod_uid}]
+    who = identity(request.pod)[0] if request.pod is not None else request.holder
+    if who is not None:
+        uids = [uid for uid in uids if who in records[uid].state.pod_uids or not records[uid].state.pod_uids]
+    leaving = [uid for uid in uids if who is None or not records[uid].state.pod_uids - {who}]
     foreign = only_kubelet_has(held, request, uids)
     pairs = [(uid, driver) for uid in leaving for driver in _to_tell(records[uid])]
     pairs += [(entry.uid, driver) for entry in foreign for driver in entry.drivers()]
@@ -134,7 +136,7 @@ async def _unprepare(
         changed = bool(foreign)
         if uids:
             async with await _manager(request, drivers) as manager:
-                changed |= (await manager.unprepare_claims(uids, pod_uid=pod_uid)).changed
+                changed |= (await manager.unprepare_claims(uids, pod_uid=who)).changed
                 after = {report.record.state.uid: report.record for report in manager.claims()}
         if foreign:
             await unprepare_directly(drivers, foreign, request.timeout)

@@ -56,12 +56,13 @@ class Node:
         path.write_bytes(assemble([encode(claim) for claim in claims]))
         return path
 
-    def example_driver_has(self, *claims: Json, driver: str = GPU) -> pathlib.Path:
+    def driver_has(self, *uids: str, driver: str = GPU) -> pathlib.Path:
         """Write the file that a driver of the example driver's kind keeps for itself."""
         folder = self.root / "plugins" / driver
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "checkpoint.json"
-        path.write_text(json.dumps({"checksum": 0, "v1": {"preparedClaims": list(claims)}}), encoding="utf-8")
+        head = {"kind": "Checkpoint", "apiVersion": "checkpoint.internal.example.com/v1"}
+        path.write_text(json.dumps({**head, "preparedClaims": [{"uid": uid} for uid in uids]}), encoding="utf-8")
         return path
 
     def spec(self, uid: str, *devices: str, driver: str = GPU) -> pathlib.Path:

@@ -235,6 +235,23 @@ async def test_only_the_last_pod_gives_the_claim_back(node: Node) -> None:
 
 
 @pytest.mark.asyncio
+async def test_only_the_last_holder_gives_the_claim_back_and_nobody_s_name_means_everybody(node: Node) -> None:
+    async with node.driver() as driver:
+        for holder in ("a", "b"):
+            await node.claim("prepared", claim(), holder=holder)
+        for check in (True, False):
+            stranger = await node.claim("unprepared", BARE, holder="c", check=check)
+            assert (stranger["changed"], stranger["calls"]) == (False, [])
+        for check in (True, False):
+            first = await node.claim("unprepared", BARE, holder="a", check=check)
+            assert (first["changed"], first["calls"], first["released"]) == (True, [], [])
+        assert [one["pods"] for one in first["claims"]] == [["b"]]
+        await node.claim("prepared", claim(), holder="a")
+        assert driver.calls_of("unprepare") == []
+        assert (await node.claim("unprepared", BARE))["released"] == ["u-1"]
+
+
+@pytest.mark.asyncio
 async def test_a_driver_that_wants_no_unprepare_is_neither_called_nor_announced(node: Node) -> None:
     skipping = claim("c1", "u-1", device("dev-0", skipNodeOperations=[UNPREPARE]), device("dev-0", NIC))
     async with node.driver() as gpu, node.driver(NIC) as nic:
