@@ -29,8 +29,11 @@ options:
         drivers are called for claims that nobody else holds. A claim that is not recorded is fine.
       - V(forgotten) drops claims without telling their drivers, which may then keep the devices for ever. It needs a
         O(reason), which goes to an audit log.
+      - V(checked) tries whether the drivers of claims that nobody uses keep the contract that every retry relies on.
+        Each driver prepares twice and unprepares twice, which must succeed with the same devices. Nothing is recorded,
+        and nothing stays prepared unless a driver fails to unprepare. See RV(conformance).
     type: str
-    choices: [prepared, unprepared, forgotten]
+    choices: [prepared, unprepared, forgotten, checked]
     default: prepared
   claims:
     description:
@@ -132,6 +135,14 @@ EXAMPLES = r"""
     kubeconfig: /etc/kubernetes/admin.conf
     pod:
       metadata: {namespace: team-a, name: training-0}
+
+- name: Try whether a driver may be asked again and again, with a claim that was made for this
+  nodeops.dra.claim:
+    state: checked
+    claims:
+      - "{{ lookup('ansible.builtin.file', 'spare-claim.yml') | from_yaml }}"
+  register: tried
+  failed_when: tried is failed or not tried.conformance | map(attribute='ok') | min
 
 - name: Give up on a claim whose driver is gone for good
   nodeops.dra.claim:
@@ -238,8 +249,33 @@ forgotten:
   type: list
   elements: dict
   sample: []
+conformance:
+  description: What O(state=checked) found, sorted by driver. Empty for other states and in check mode.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    driver:
+      description: The name of the driver.
+      returned: always
+      type: str
+      sample: gpu.example.com
+    ok:
+      description: Whether all was as it should be.
+      returned: always
+      type: bool
+      sample: true
+    steps:
+      description: >-
+        The calls and their comparison in order, each with its C(name), whether it was C(ok), and its C(problems).
+      returned: always
+      type: list
+      elements: dict
+      sample: [{name: first prepare, ok: true, problems: []}]
 findings:
-  description: What the manager has to say about its files and about CDI names that do not resolve.
+  description: >-
+    What the manager has to say about its files, about CDI names that do not resolve, and about drivers that were
+    checked.
   returned: success
   type: list
   elements: dict
@@ -249,7 +285,7 @@ findings:
 import asyncio
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_request import PREPARED, ClaimRequest
+from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_request import STATES, ClaimRequest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_task import needs_api, perform
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.cluster import cluster_spec
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.kubelet import kubelet_spec
@@ -263,7 +299,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **cluster_spec(),
-            "state": {"type": "str", "choices": ["prepared", "unprepared", "forgotten"], "default": "prepared"},
+            "state": {"type": "str", "choices": list(STATES), "default": "prepared"},
             "claims": {"type": "list", "elements": "dict", "default": []},
             "pod": {"type": "dict"},
             "holder": {"type": "str"},
@@ -297,7 +333,7 @@ def main() -> None:
             by=who(),
             force=options["force"],
         )
-        if request.state == PREPARED and needs_api(request):
+        if needs_api(request):
             ensure(module, "kubernetes", "aiohttp", "msgspec")
         return asyncio.run(perform(request, options, check=module.check_mode))
 

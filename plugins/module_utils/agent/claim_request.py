@@ -13,7 +13,8 @@ from ..manager.planning import Holder, PlannedClaim, holder_of, plan_claim, plan
 from ..resource.pod import claim_references
 from ..resource.view import JsonObject
 
-PREPARED, UNPREPARED, FORGOTTEN = "prepared", "unprepared", "forgotten"
+PREPARED, UNPREPARED, FORGOTTEN, CHECKED = "prepared", "unprepared", "forgotten", "checked"
+STATES = (PREPARED, UNPREPARED, FORGOTTEN, CHECKED)
 DEFAULT_HOLDER = "nodeops.dra"
 DEFAULT_STATE_DIRECTORY = "/var/lib/nodeops-dra"
 

@@ -8,7 +8,7 @@ import typing as t
 
 from ..checkpoint.errors import DraError
 from ..resource.view import JsonObject
-from .claim_request import ClaimRequest
+from .claim_request import CHECKED, PREPARED, ClaimRequest
 from .claim_work import work
 
 Json = dict[str, t.Any]
@@ -16,6 +16,8 @@ Json = dict[str, t.Any]
 
 def needs_api(request: ClaimRequest) -> bool:
     """Whether an object that has to be prepared was given without what is needed of it."""
+    if request.state not in (PREPARED, CHECKED):
+        return False
     whole_pod = request.pod is None or request.pod.get("spec") is not None
     whole_claims = all(claim.get("status") is not None for claim in request.claims)
     return not (whole_pod and whole_claims and (request.pod is None or bool(request.claims)))

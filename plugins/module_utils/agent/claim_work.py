@@ -24,7 +24,8 @@ from ..manager.loading import load
 from ..manager.manager import DraManager
 from ..manager.opening import Settings
 from ..manager.prepare import check_claims
-from .claim_request import FORGOTTEN, PREPARED, ClaimRequest, Fetch, Wanted, check_named, identity, plan
+from .claim_check import STEPS, check_drivers, check_findings, refuse_used_claims
+from .claim_request import CHECKED, FORGOTTEN, PREPARED, ClaimRequest, Fetch, Wanted, check_named, identity, plan
 from .kubelet_claims import (
     KubeletClaims,
     only_kubelet_has,
@@ -49,15 +50,17 @@ async def work(request: ClaimRequest, fetch: Fetch, *, check: bool = False) -> J
     """Bring claims to the wanted state. Raises `DraError`; what was done before it is recorded and undone by no one.
 
     Returns ``changed``, ``calls`` (the driver calls, planned or made), ``claims`` (those recorded afterwards),
-    ``released`` and ``forgotten``, ``via`` and the manager's ``findings``.
+    ``released``, ``forgotten`` and ``conformance``, ``via`` and the manager's ``findings``.
     """
     held = read_kubelet_claims(request)
     records = _read_records(request)
-    if request.state == PREPARED:
+    if request.state in (PREPARED, CHECKED):
         wanted = await plan(request, fetch)
+        if request.state == CHECKED:
+            refuse_used_claims(wanted.plans, records, held, has_pod=request.pod is not None)
         if not request.force:
             refuse_held_devices(held, wanted.plans)
-        return await _prepare(request, wanted, records, check)
+        return await (_try if request.state == CHECKED else _prepare)(request, wanted, records, check)
     check_named(request)
     uids = _recorded_uids(request, records)
     if request.state == FORGOTTEN:
@@ -85,6 +88,17 @@ async def _prepare(request: ClaimRequest, wanted: Wanted, records: Records, chec
             findings = manager.findings()
     changed = any(after.get(uid) != records.get(uid) for uid in uids)
     return _result(changed, calls, after, uids, findings=findings)
+
+
+async def _try(request: ClaimRequest, wanted: Wanted, records: Records, check: bool) -> Json:
+    pairs = [(one.uid, driver) for one in wanted.plans for driver in one.drivers]
+    calls = [call for method in STEPS for call in _calls(method, pairs)]
+    calls.sort(key=lambda call: call["driver"])
+    async with DriverRegistry(request.registry, notify=False) as registry:
+        drivers = _reachable(request, registry)
+        await check_claims(ClaimTable(records), drivers, wanted.holder, wanted.plans)
+        reports = [] if check else await check_drivers(drivers, wanted.plans, request.timeout)
+    return {**_result(False, calls, records, [], findings=check_findings(reports)), "conformance": reports}
 
 
 def _make_directory(path: str) -> None:
@@ -232,5 +246,6 @@ def _result(
         "claims": claims,
         "released": sorted(released),
         "forgotten": list(forgotten),
+        "conformance": [],
         "findings": [finding.to_dict() for finding in findings],
     }

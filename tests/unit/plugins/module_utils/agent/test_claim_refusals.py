@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
-from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Json, Node
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Json, Node, recorded
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import NIC, claim, device, pod
 
 CHECK = pytest.mark.parametrize("check", [True, False], ids=["check mode", "run"])
@@ -260,3 +260,23 @@ async def test_a_state_directory_that_cannot_be_made(node: Node, check: bool) ->
     async with node.driver():
         message = await refused(node, claim(), state_directory=str(node.root / "file" / "below"), check=check)
         says(message, str(node.root / "file"))
+
+
+# Drivers that are to be checked
+
+
+@pytest.mark.report("F021")
+@CHECK
+@pytest.mark.asyncio
+async def test_drivers_are_not_checked_with_claims_that_are_in_use(node: Node, check: bool) -> None:
+    async with node.driver() as driver:
+        await node.claim("prepared", claim())
+        says(await refused(node, claim(), state="checked", check=check), "team-a/c1 (u-1)", "lose its devices")
+        node.kubelet_has(recorded("u-2", "c2", "dev-1"))
+        other = claim("c2", "u-2", device("dev-1"))
+        says(await refused(node, other, state="checked", check=check), "team-a/c2 (u-2)", "lose its devices")
+        spare = claim("c3", "u-3", device("dev-3"))
+        says(await refused(node, spare, state="checked", check=check, pod=pod("p-1", "c3")), "without a pod")
+        taken = claim("c4", "u-4", device("dev-0"))
+        says(await refused(node, taken, state="checked", check=check), "team-a/c4 (u-4)", "team-a/c1 (u-1)")
+        assert [call.uids for call in driver.calls if call.method.endswith("prepare")] == [["u-1"]]

@@ -63,6 +63,7 @@ async def test_prepare_returns_devices_and_arguments_for_a_container(node: Node)
         ],
         "released": [],
         "forgotten": [],
+        "conformance": [],
         "findings": [],
     }
     assert methods(driver) == ["prepare u-1"]
@@ -98,18 +99,18 @@ async def test_order_of_pods_and_claims_is_no_change(node: Node) -> None:
 
 
 @pytest.mark.report("F081")
-@pytest.mark.parametrize("state", ["prepared", "unprepared", "forgotten"])
+@pytest.mark.parametrize("state", ["prepared", "unprepared", "forgotten", "checked"])
 @pytest.mark.parametrize("known", [False, True], ids=["nothing recorded", "one claim recorded"])
 @pytest.mark.asyncio
 async def test_check_mode_calls_nobody_and_writes_nothing(node: Node, state: str, known: bool) -> None:
     async with node.driver() as driver:
         if known:
             await node.claim("prepared", claim())
-        wanted = claim("c2", "u-2", device("dev-1")) if state == "prepared" else BARE
+        wanted = claim("c2", "u-2", device("dev-1")) if state in ("prepared", "checked") else BARE
         calls, tree = methods(driver), node.tree()
         result = await node.claim(state, wanted, check=True, reason="a test")
 
-        assert result["changed"] is (known or state == "prepared")
+        assert result["changed"] is (state == "prepared" or (known and state != "checked"))
         assert methods(driver) == calls
         assert node.tree() == tree, "no file, no directory, no lock"
 
@@ -335,3 +336,45 @@ async def test_forget_without_a_reason_is_refused(node: Node, reason: str) -> No
         with pytest.raises(DraError, match="without a reason"):
             await node.claim("forgotten", BARE, reason=reason, check=check)
     assert node.tree() == tree
+
+
+# Check
+
+
+STEPS = ["first prepare", "second prepare", "both prepares answer alike", "first unprepare", "second unprepare"]
+
+
+@pytest.mark.report("F021")
+@pytest.mark.asyncio
+async def test_a_driver_that_keeps_the_contract(node: Node) -> None:
+    async with node.driver() as driver:
+        tree = node.tree()
+        planned = await node.claim("checked", claim(), check=True)
+        result = await node.claim("checked", claim())
+        assert not node.state_directory.exists()
+        assert set(node.tree()) - set(tree) <= {"cdi", *(path for path in node.tree() if path.startswith("plugins/"))}
+
+    calls = [{"driver": GPU, "method": method, "claims": ["u-1"]} for method in [PREPARE] * 2 + [UNPREPARE] * 2]
+    assert planned["calls"] == result["calls"] == calls
+    assert methods(driver) == ["prepare u-1"] * 2 + ["unprepare u-1"] * 2
+    assert driver.prepared() == {}
+    assert not result["changed"]
+    assert planned["conformance"] == []
+    steps = [{"name": name, "ok": True, "problems": []} for name in STEPS]
+    assert result["conformance"] == [{"driver": GPU, "ok": True, "steps": steps}]
+    assert result["findings"] == []
+
+
+@pytest.mark.report("F021")
+@pytest.mark.asyncio
+async def test_a_driver_that_takes_new_devices_each_time_is_told(node: Node) -> None:
+    async with node.driver(GPU, "new_devices"), node.driver(NIC):
+        result = await node.claim("checked", claim("c1", "u-1", device(), device(driver=NIC)))
+    assert [(one["driver"], one["ok"]) for one in result["conformance"]] == [(GPU, False), (NIC, True)]
+    (found,) = result["findings"]
+    assert (found["code"], found["facts"]) == (
+        "driver_not_conformant",
+        {"driver": GPU, "step": "both prepares answer alike"},
+    )
+    assert "pool-0/dev-8" in found["text"]
+    assert "pool-0/dev-9" in found["text"]
