@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import typing as t
 
@@ -14,12 +15,24 @@ if t.TYPE_CHECKING:
 ENVIRONMENTS = ("/opt/nodeops-dra/current/venv/bin/python",)
 """Interpreters of the agent, which has every library that the modules need."""
 
-_PACKAGES = {
-    "grpc": ("grpcio", "https://grpc.io"),
-    "google.protobuf": ("protobuf", "https://protobuf.dev"),
-    "kubernetes": ("kubernetes", "https://github.com/kubernetes-client/python"),
-    "msgspec": ("msgspec", "https://jcristharif.com/msgspec"),
-    "aiohttp": ("aiohttp", "https://docs.aiohttp.org"),
+VARIABLE = "NODEOPS_DRA_PYTHON"
+"""Environment variable of a task that names such an interpreter in another place."""
+
+
+class Package(t.NamedTuple):
+    """What has to be installed for a library, and the version that everything was tested with."""
+
+    name: str
+    tested: str
+    url: str
+
+
+PACKAGES: t.Mapping[str, Package] = {
+    "grpc": Package("grpcio", "1.85.3", "https://grpc.io"),
+    "google.protobuf": Package("protobuf", "7.36.2", "https://protobuf.dev"),
+    "kubernetes": Package("kubernetes", "37.0.2", "https://github.com/kubernetes-client/python"),
+    "msgspec": Package("msgspec", "0.23.0", "https://jcristharif.com/msgspec"),
+    "aiohttp": Package("aiohttp", "3.14.5", "https://docs.aiohttp.org"),
 }
 
 
@@ -37,24 +50,30 @@ def ensure(module: AnsibleModule, *libraries: str, python: tuple[int, int] = (3,
         return
     if not has_respawned():
         probe = missing[0] if missing else "asyncio.taskgroups"
-        other = probe_interpreters_for_module(ENVIRONMENTS, probe)
+        environments = [path for path in (os.environ.get(VARIABLE), *ENVIRONMENTS) if path]
+        other = probe_interpreters_for_module(environments, probe)
         if other is not None and other != sys.executable:
             respawn_module(other)
     if missing:
-        package, url = _PACKAGES.get(missing[0], (missing[0], None))
+        package = PACKAGES[missing[0]]
+        reason = f"by this module, which was tested with {package.name} {package.tested}; {_AGENT}"
         module.fail_json(
-            msg=missing_required_lib(package, reason=f"by this module; {_AGENT}", url=url),
-            missing=[_PACKAGES.get(library, (library, None))[0] for library in missing],
+            msg=missing_required_lib(package.name, reason=reason, url=package.url),
+            missing=[PACKAGES[library].name for library in missing],
             interpreter=sys.executable,
         )
     module.fail_json(
         msg=f"This module needs Python {python[0]}.{python[1]} or later, {sys.executable} is "
         f"{sys.version_info[0]}.{sys.version_info[1]}. Set ansible_python_interpreter, or {_AGENT}.",
+        missing=[],
         interpreter=sys.executable,
     )
 
 
-_AGENT = "install the agent of this collection, whose environment has what is needed"
+_AGENT = (
+    "install the agent of this collection, whose environment has what is needed, or name such an environment's python "
+    f"in the variable {VARIABLE} of the task's environment"
+)
 
 
 def _importable(library: str) -> bool:

@@ -2,12 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import asyncio
 import pathlib
 import tempfile
 import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import Node
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_loop() -> t.Iterator[None]:
+    """A loop for looptime, which asks for one before each test that is not asynchronous and never closes it."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
 
 
 @pytest.fixture
