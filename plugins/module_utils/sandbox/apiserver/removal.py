@@ -142,8 +142,7 @@ def _grace(pod: Json, options: Options) -> int:
     grace = spec.get("terminationGracePeriodSeconds", 30) if options.grace is None else options.grace
     if not spec.get("nodeName") or status.get("phase") in _DONE:
         return 0
-    before = pod["metadata"].get("deletionGracePeriodSeconds")
-    return min(grace, before) if before is not None else t.cast(int, grace)
+    return t.cast(int, grace)
 
 
 def _mark(cluster: Cluster, kind: Kind, record: Record, stored: Json, grace: int, finalizers: list[str]) -> Record:

@@ -86,7 +86,9 @@ async def test_an_update_takes_ownership_and_apply_conflicts_with_it(client: t.A
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "1", "b": "1"}}
     made = await client.must("PATCH", f"{MAPS}/m?fieldManager=one", body, APPLY)
     assert made["metadata"]["managedFields"][0]["operation"] == "Apply"
-    await client.must("PATCH", f"{MAPS}/m?fieldManager=editor", {"data": {"a": "2"}}, MERGE)
+    edited = await client.must("PATCH", f"{MAPS}/m?fieldManager=editor", {"data": {"a": "2"}}, MERGE)
+    fields = {entry["manager"]: entry["fieldsV1"] for entry in edited["metadata"]["managedFields"]}
+    assert fields == {"one": {"f:data": {"f:b": {}}}, "editor": {"f:data": {"f:a": {}}}}
     status, answer = await client.ask("PATCH", f"{MAPS}/m?fieldManager=one", body, APPLY)
     assert status == 409
     assert answer["message"] == 'Apply failed with 1 conflict: conflict with "editor" using v1: .data.a'
@@ -107,6 +109,7 @@ async def test_status_cannot_be_applied_through_the_main_path(client: t.Any) -> 
     await client.must("POST", PODS, pod("a"))
     answer = await client.must("PATCH", f"{PODS}/p?fieldManager=m", statuses(a="c-a"), APPLY)
     assert "resourceClaimStatuses" not in answer["status"]
+    assert "m" not in [entry["manager"] for entry in answer["metadata"]["managedFields"]]
 
 
 @pytest.mark.asyncio
