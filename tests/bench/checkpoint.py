@@ -78,7 +78,7 @@ def _seconds(work: t.Callable[[], object]) -> float:
 def _ratios(data: bytes) -> tuple[float, float, float]:
     """Median seconds of an inspection, and its median ratios to the two ways of decoding, pair by pair."""
     rows = []
-    for _ in range(RUNS):
+    for _unused in range(RUNS):
         outer = _seconds(lambda: json.loads(data))
         both = _seconds(lambda: _decode_all(data))
         ours = _seconds(lambda: diagnosis_report(diagnose(data)))

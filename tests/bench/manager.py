@@ -185,7 +185,7 @@ async def timed_all(work: t.Iterable[t.Callable[[], t.Awaitable[None]]], at_a_ti
             seconds.append(time.perf_counter() - start)
 
     start = time.perf_counter()
-    await asyncio.gather(*(worker() for _ in range(at_a_time)))
+    await asyncio.gather(*(worker() for _unused in range(at_a_time)))
     return seconds, time.perf_counter() - start
 
 

@@ -97,7 +97,7 @@ def mutant(seed: int, number: int) -> tuple[str, bytes]:
     rng = random.Random(seed * 1_000_003 + number)
     name, data = rng.choice(originals())
     made = [name]
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+    for _unused in range(rng.choice((1, 1, 1, 2, 3))):
         mutate = rng.choice(_MUTATIONS)
         made.append(mutate.__name__.strip("_"))
         data = mutate(rng, data or b"{}")
@@ -120,6 +120,6 @@ EXTREMES: dict[str, t.Callable[[int], bytes]] = {
     "escaped quotes": lambda size: b'{"Data":"' + b'\\"' * (size // 2) + b'","Checksum":1}',
     "text in quotes": lambda size: b'{"Data":"' + b"a" * size + b'","Checksum":1}',
     "numbers in a list": lambda size: b'{"entries":[' + b"1," * (size // 2) + b"1]}",
-    "nested to the limit": lambda _: b'{"x":' + b"[" * 9998 + b"]" * 9998 + b',"Checksum":1,"Data":"{}"}',
+    "nested to the limit": lambda _unused: b'{"x":' + b"[" * 9998 + b"]" * 9998 + b',"Checksum":1,"Data":"{}"}',
 }
 """Files of a given size that are hard to read in linear time or bounded memory."""

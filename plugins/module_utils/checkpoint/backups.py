@@ -100,7 +100,7 @@ def recorded_time(name: str) -> tuple[float, int] | None:
 
 def _verify(opened: StateDirectory, name: str, expected: bytes) -> None:
     """Read the copy back, from the disk as far as the kernel lets us choose, and compare."""
-    fd, _ = opened.open_existing(name, "could not be read back")
+    fd, _unused = opened.open_existing(name, "could not be read back")
     try:
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     except OSError as error:

@@ -253,7 +253,7 @@ def key_faults(node: Node, struct: Struct, place: Place, foreign: t.Container[st
     """Keys of one object that are repeated, spelt otherwise than the kubelet spells them, or unknown to it."""
     faults = []
     seen: set[str] = set()
-    for key, _ in node.members():
+    for key, _unused in node.members():
         field = struct.field_for(key)
         at = f"{place}.{key}" if place else key
         if field is None:

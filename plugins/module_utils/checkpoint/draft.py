@@ -113,7 +113,7 @@ def _around(document: Document, inner: str) -> bytes | None:
 def _with_fnv(text: str, hashed_as: Format) -> bytes:
     """A file of the ``fnv`` family with the checksum that kubelets of ``hashed_as`` compute."""
     document = Document(gojson.encode_text(text))
-    decoded, _ = document.outer.decode(RICHEST[FNV])
+    decoded, _unused = document.outer.decode(RICHEST[FNV])
     value = checksums.fnv_of_document(hashed_as, decoded)
     sums = members_named(document.outer.root, "checksum")
     if sums:

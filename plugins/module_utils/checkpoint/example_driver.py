@@ -289,7 +289,7 @@ def _list_claims(reading: ExampleReading, root: Node, text: str) -> None:
         reading.layout = NEW
     wanted = "preparedClaims"
     reading.misspelt = tuple(
-        sorted({key for key, _ in root.members() if key != wanted and key.lower() == wanted.lower()})
+        sorted({key for key, _unused in root.members() if key != wanted and key.lower() == wanted.lower()})
     )
     reading.claims = [DriverClaim(claim["uid"], "", "", "", (), ()) for claim in new["preparedClaims"] or ()]
 

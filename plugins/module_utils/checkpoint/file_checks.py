@@ -114,7 +114,7 @@ def check_members(document: Document, family: str) -> list[Fault]:
         return []
     faults = key_faults(root, CRC_DOCUMENT if family == CRC else RICHEST[FNV].document, "")
     other = {fold(name) for name in (RICHEST[FNV].document if family == CRC else CRC_DOCUMENT).names}
-    if {"entries", "version"} & {fold(key) for key, _ in root.members()} and family == CRC:
+    if {"entries", "version"} & {fold(key) for key, _unused in root.members()} and family == CRC:
         # a file for both families: the members of the other one, and the one spelling that serves both, are on purpose
         faults = [item for item in faults if fold(item.place) not in other]
     if family == FNV:
@@ -129,7 +129,7 @@ def check_members(document: Document, family: str) -> list[Fault]:
 
 
 def _unknown_version(document: Document) -> list[Fault]:
-    decoded, _ = document.outer.decode(RICHEST[FNV])
+    decoded, _unused = document.outer.decode(RICHEST[FNV])
     version = decoded["version"]
     if version == "v1":
         return []
@@ -139,16 +139,16 @@ def _unknown_version(document: Document) -> list[Fault]:
 
 def _inner_members(inner: Part) -> list[Fault]:
     faults = []
-    decoded, _ = inner.decode(RICHEST[CRC])
+    decoded, _unused = inner.decode(RICHEST[CRC])
     for key, expected in (("kind", DATA_KIND), ("apiVersion", DATA_API_VERSION)):
         found = decoded[key]
         if found != expected:
             text = f"The data says {key} '{found}', kubelets write '{expected}'."
             faults.append(fault("unknown_version", f"Data.{key}", text, {"found": found, "expected": expected}))
-    keys = {fold(key) for key, _ in inner.root.members()}
+    keys = {fold(key) for key, _unused in inner.root.members()}
     if "entries" in keys and fold("ClaimInfoStateList") not in keys:
         node = [node for key, node in inner.root.members() if fold(key) == "entries"][-1]
-        count = sum(1 for _ in node.value) if node.kind == "array" else 0
+        count = sum(1 for _unused in node.value) if node.kind == "array" else 0
         text = f"The list of {counted(count, 'claim')} has the name 'Entries', which only a pre-release read."
         faults.append(fault("prerelease_list_key", "Data.Entries", text, {"claims": count}))
     return faults

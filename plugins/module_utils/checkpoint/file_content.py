@@ -65,7 +65,7 @@ def read_content(directory: OpenDirectory, name: str, limit: int) -> FileContent
     place can mix two contents, and it shows in size and times.
     """
     path = directory.path_of(name)
-    for _ in range(_ATTEMPTS):
+    for _unused in range(_ATTEMPTS):
         fd, before = directory.open_existing(name, "could not be read")
         try:
             data = _read_at_most(fd, before.st_size, limit, path)

@@ -109,7 +109,7 @@ def _values(words: t.Sequence[str], name: str) -> list[str]:
 def _kubelet_argument(words: t.Sequence[str]) -> str | None:
     """Return ``/x`` of the last ``--kubelet-arg=root-dir=/x``, the way k3s and rke2 pass kubelet options on."""
     pairs = (value.lstrip("-").partition("=") for value in _values(words, "kubelet-arg"))
-    roots = [value for key, _, value in pairs if key.replace("_", "-") == "root-dir"]
+    roots = [value for key, _unused, value in pairs if key.replace("_", "-") == "root-dir"]
     return roots[-1] if roots else None
 
 

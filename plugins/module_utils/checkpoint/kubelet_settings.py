@@ -84,7 +84,7 @@ def _files_of(distribution: str, fs_root: PathText) -> t.Iterator[str]:
         for directory in _UNIT_DIRECTORIES:
             yield from _matching(f"{directory}/{unit}.d", "*.conf", fs_root)
     for path in _FILES.get(distribution, ()):
-        directory, _, name = path.rpartition("/")
+        directory, _unused, name = path.rpartition("/")
         yield from _matching(directory, name, fs_root) if "*" in name else (path,)
 
 

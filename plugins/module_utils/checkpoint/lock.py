@@ -49,7 +49,7 @@ class Lock:
     def __enter__(self) -> Lock:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_unused: object) -> None:
         self.release()
 
     def release(self) -> None:
@@ -100,7 +100,7 @@ def take_lock(
 
 def driver_locks(path: PathText) -> list[str]:
     """Return the lock files of NVIDIA's driver that exist beside its state file ``path``, in the order to take them."""
-    directory, _ = split_path(path)
+    directory, _unused = split_path(path)
     paths = [os.path.join(directory, name) for name in DRIVER_LOCK_NAMES]
     return [one for one in paths if os.path.lexists(one)]
 

@@ -73,7 +73,7 @@ def _pids_in_locks(fd: int, proc_root: PathText) -> list[int]:
         # "1: FLOCK ADVISORY WRITE 4711 fe:00:393227 0 EOF"; waiting ones have "->" in the second place.
         if len(words) < 6 or words[1] != "FLOCK" or not words[4].isdigit():
             continue
-        device, _, inode = words[5].rpartition(":")
+        device, _unused, inode = words[5].rpartition(":")
         if inode == str(facts.st_ino):
             same_inode.append(int(words[4]))
             if device == f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}":

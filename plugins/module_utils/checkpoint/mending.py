@@ -159,24 +159,24 @@ def _listed_pods(root: Node) -> list[str]:
     return [node.value for node in nodes if node.kind == "string"]
 
 
-def _reset_field(entry: Entry, _: Fault) -> Entry:
+def _reset_field(entry: Entry, _unused: Fault) -> Entry:
     fresh, faults = Entry.from_text(entry.family, entry.text)
     return _reset(fresh, faults) if faults else entry
 
 
-def _drop_claim(_: Entry, __: Fault) -> None:
+def _drop_claim(_unused: Entry, __: Fault) -> None:
     return None
 
 
-def _set_empty(entry: Entry, _: Fault) -> Entry:
+def _set_empty(entry: Entry, _unused: Fault) -> Entry:
     return with_field(entry, "PodUIDs", "{}")
 
 
-def _drop_pod_reference(entry: Entry, _: Fault) -> Entry:
+def _drop_pod_reference(entry: Entry, _unused: Fault) -> Entry:
     return _edit_members(entry, "PodUIDs", lambda text, node: object_without(text, node, [""]))
 
 
-def _drop_driver(entry: Entry, _: Fault) -> Entry:
+def _drop_driver(entry: Entry, _unused: Fault) -> Entry:
     return _edit_members(entry, "DriverState", lambda text, node: object_without(text, node, [""]))
 
 

@@ -83,7 +83,7 @@ class OpenDirectory:
     def __enter__(self) -> OpenDirectory:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_unused: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ def read_process(pid: int, proc_root: PathText = "/proc") -> Process | None:
     """Return process ``pid``; None when it is gone or only its exit status is left (zombie)."""
     base = os.path.join(proc_root, str(pid))
     # The name stands in parentheses and may hold blanks and parentheses itself.
-    head, _, tail = _text(os.path.join(base, "stat")).rpartition(")")
+    head, _unused, tail = _text(os.path.join(base, "stat")).rpartition(")")
     fields = tail.split()
     if len(fields) < 20 or fields[0] in ("Z", "X"):
         return None
@@ -103,7 +103,7 @@ def masked_argv(argv: t.Sequence[str]) -> list[str]:
     masked = []
     hide_next = False
     for word in argv:
-        option, equals, _ = word.partition("=")
+        option, equals, _unused = word.partition("=")
         secret = _SECRET_OPTION.fullmatch(option) is not None
         masked.append("***" if hide_next else f"{shown(option)}=***" if secret and equals else shown(word))
         hide_next = secret and not equals

@@ -72,7 +72,7 @@ def search(text: str) -> Salvage:
     if _NAMES.search(text) is None:
         return best
     level = text
-    for _ in range(3):
+    for _unused in range(3):
         level = _mend_spelling(level)
         for family in (FNV, CRC):
             found = _search_in(level, family)
@@ -131,7 +131,7 @@ def _read_claim(text: str, start: int, family: str) -> tuple[int | None, int, Sa
 
 def looks_like_claim(node: Node, family: str) -> bool:
     """Whether an object has the members that make a claim of this family."""
-    keys = {key.lower() for key, _ in node.members()}
+    keys = {key.lower() for key, _unused in node.members()}
     return "claimuid" in keys and ("driverstate" if family == CRC else "cdidevices") in keys
 
 

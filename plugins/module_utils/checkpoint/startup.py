@@ -85,7 +85,7 @@ def start_with(reading: Reading) -> Start:
             if annotation_problem(claim):
                 return Start(FAILS, 0)
             for device in devices or ():
-                outcome, _ = cdi_problem(device)
+                outcome, _unused = cdi_problem(device)
                 if outcome != STARTS:
                     return Start(outcome, 0)
     return Start(STARTS, kept)

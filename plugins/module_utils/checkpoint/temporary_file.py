@@ -112,7 +112,7 @@ class TemporaryFile:
         return True
 
     def _create(self) -> int:
-        for _ in range(_NAME_ATTEMPTS):
+        for _unused in range(_NAME_ATTEMPTS):
             name = f".{self._random_bits(32)}"
             try:
                 fd = os.open(name, _CREATE_FLAGS, 0o600, dir_fd=self._directory.fileno())

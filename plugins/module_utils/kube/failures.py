@@ -207,7 +207,7 @@ def _forbidden_hint(call: Call, right: t.Mapping[str, str]) -> str:
             "such as system:discovery)."
         )
     scope = f" -n {right['namespace']}" if right["namespace"] else " --all-namespaces"
-    plain, _, subresource = right["resource"].partition("/")
+    plain, _unused, subresource = right["resource"].partition("/")
     sub = f" --subresource={subresource}" if subresource else ""
     target = f"{plain}.{right['api_group']}" if right["api_group"] else plain
     return (

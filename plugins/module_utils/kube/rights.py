@@ -56,7 +56,7 @@ async def review(client: KubeClient, rights: t.Iterable[Right]) -> list[Review]:
 
 
 async def _review(client: KubeClient, right: Right) -> Review:
-    plain, _, subresource = right.resource.partition("/")
+    plain, _unused, subresource = right.resource.partition("/")
     attributes = {
         "verb": right.verb,
         "group": right.group,

@@ -31,7 +31,7 @@ def _times(left: int, right: int) -> int:
 def _doubling_powers() -> tuple[int, ...]:
     power = _ONE >> 8
     powers = []
-    for _ in range(64):
+    for _unused in range(64):
         powers.append(power)
         power = _times(power, power)
     return tuple(powers)

@@ -48,5 +48,5 @@ def extended_resource_name_base(pod_name: str) -> str:
 
 def name_with_suffix(base: str, choose: t.Callable[[str], str]) -> str:
     """The name that an API server makes of ``base``: cut, plus five characters picked by ``choose``."""
-    suffix = "".join(choose(SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
+    suffix = "".join(choose(SUFFIX_ALPHABET) for _unused in range(SUFFIX_LENGTH))
     return base[:GENERATE_NAME_LIMIT] + suffix

@@ -43,7 +43,7 @@ _LABEL_VALUE_TEXT = (
 
 def generated_name(base: str, source: random.Random) -> str:
     """A name from ``generateName``: the base cut to 58 characters and five random ones."""
-    suffix = "".join(source.choice(SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
+    suffix = "".join(source.choice(SUFFIX_ALPHABET) for _unused in range(SUFFIX_LENGTH))
     return base[: MAX_GENERATED - SUFFIX_LENGTH] + suffix
 
 

@@ -246,7 +246,7 @@ def test_hooks_that_oci_runtimes_refuse_are_warnings(hook: Json, field: str) -> 
 
 
 def test_every_problem_is_told_up_to_a_limit() -> None:
-    file = parse_spec(json.dumps({**spec(*({"x": 1} for _ in range(30))), "y": 1}).encode(), "/x/a.json")
+    file = parse_spec(json.dumps({**spec(*({"x": 1} for _unused in range(30))), "y": 1}).encode(), "/x/a.json")
     assert len(file.findings) == 21
     assert "has 41 more problems" in file.findings[-1].text
 

@@ -86,7 +86,7 @@ def _running(command: t.Sequence[str], executable: str) -> t.Iterator[subprocess
         assert child.stdout is not None
         first = child.stdout.readline()
         if not first:
-            _, errors = child.communicate()
+            _unused, errors = child.communicate()
             raise AssertionError(f"child ended at once: {errors}")
         try:
             yield child

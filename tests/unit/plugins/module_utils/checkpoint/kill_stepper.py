@@ -68,14 +68,14 @@ class Ptrace:
         pid = os.fork()
         if pid == 0:
             self._child(action)
-        _, status = os.waitpid(pid, 0)
+        _unused, status = os.waitpid(pid, 0)
         if not os.WIFSTOPPED(status):
             raise SystemExit(_NO_PTRACE)
         self._request(_SETOPTIONS, pid, _GOOD_STOPS | _KILL_AT_EXIT)
         passed, deliver = 0, 0
         while True:
             self._request(_SYSCALL, pid, deliver)
-            _, status = os.waitpid(pid, 0)
+            _unused, status = os.waitpid(pid, 0)
             if not os.WIFSTOPPED(status):
                 if os.waitstatus_to_exitcode(status) != 0:
                     raise SystemExit(f"the writer failed by itself: {os.waitstatus_to_exitcode(status)}")
@@ -111,7 +111,7 @@ class Calls:
         pid = os.fork()
         if pid == 0:
             self._child(stop, action)
-        _, status = os.waitpid(pid, 0)
+        _unused, status = os.waitpid(pid, 0)
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
             return True
         if os.waitstatus_to_exitcode(status) != 0:

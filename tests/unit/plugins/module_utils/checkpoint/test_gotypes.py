@@ -55,7 +55,7 @@ def start(name: str) -> tuple[Struct, dict[str, t.Any]]:
 
 
 def test_every_recorded_document_is_decoded_as_go_decodes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shown(_: RawExtension, value: str | None) -> str:
+    def shown(_unused: RawExtension, value: str | None) -> str:
         return "null" if value is None else gojson.quote(f"RAW:{value}")
 
     monkeypatch.setattr(RawExtension, "encode", shown)
@@ -94,7 +94,7 @@ def test_folding_pairs_the_long_s_and_the_kelvin_sign_only() -> None:
 
 
 def test_keys_of_maps_are_exact() -> None:
-    value, _ = decode(Map("map[string]string", Str()), '{"a":"1","A":"2"}')
+    value, _unused = decode(Map("map[string]string", Str()), '{"a":"1","A":"2"}')
     assert value == {"a": "1", "A": "2"}
 
 
@@ -105,7 +105,7 @@ def test_the_last_of_repeated_keys_wins() -> None:
 
 def test_a_repeated_list_is_decoded_over_the_elements_that_are_there() -> None:
     text = '{"Pairs":[{"Name":"a","Tasks":["x"]},{"Name":"b"}],"Pairs":[{"Tasks":["y"]}],"Pairs":[{},{}]}'
-    value, _ = decode(DEEP, text)
+    value, _unused = decode(DEEP, text)
     assert value["Pairs"] == [{"Name": "a", "Tasks": ["y"]}, {"Name": "b", "Tasks": None}]
 
 
@@ -189,7 +189,7 @@ def test_members_of_a_set_may_be_any_object(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["true", '"x"', "[]", "1"])
 def test_members_of_a_set_must_be_objects(text: str) -> None:
-    _, faults = decode(formats.CRC_1_35.claim, f'{{"PodUIDs":{{"p":{text}}}}}')
+    _unused, faults = decode(formats.CRC_1_35.claim, f'{{"PodUIDs":{{"p":{text}}}}}')
     assert [fault.path for fault in faults] == ["PodUIDs[p]"]
 
 

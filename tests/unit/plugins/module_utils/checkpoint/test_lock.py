@@ -92,7 +92,7 @@ for _ in range(60):
     state.write_bytes(b"0")
     writers = [
         subprocess.Popen([sys.executable, "-c", code, str(state)], env=environment(), stdin=subprocess.PIPE, text=True)
-        for _ in range(2)
+        for _unused in range(2)
     ]
     for writer in writers:
         assert writer.stdin is not None

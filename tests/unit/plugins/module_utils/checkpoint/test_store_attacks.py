@@ -71,10 +71,10 @@ def test_write_and_remove_refuse_a_link_that_points_nowhere(tmp_path: Path) -> N
 
 
 def test_reader_never_returns_what_a_swapped_link_points_to(tmp_path: Path) -> None:
-    home, _ = outside(tmp_path)
+    home, _unused = outside(tmp_path)
     seen: set[bytes] = set()
     with python_child(SWAPPER, str(home)):
-        for _ in rounds(400, lambda: len(seen) >= 2):
+        for _unused in rounds(400, lambda: len(seen) >= 2):
             try:
                 seen.add(read_file(home / "state").data)
             except SymlinkRefusedError:
@@ -126,7 +126,7 @@ def test_link_that_appears_after_the_check_is_replaced_not_followed(
 def test_what_appears_between_look_and_open_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: t.Callable[[Path], None], refusal: type[Exception]
 ) -> None:
-    home, _ = outside(tmp_path)
+    home, _unused = outside(tmp_path)
     (home / "state").write_bytes(b"x")
     real = os.open
 
@@ -155,7 +155,7 @@ def test_temporary_name_prepared_as_a_link_is_not_written_through(tmp_path: Path
 
 
 def test_directory_swapped_for_a_link_while_open_is_noticed(tmp_path: Path) -> None:
-    home, _ = outside(tmp_path)
+    home, _unused = outside(tmp_path)
     trap = tmp_path / "trap"
     trap.mkdir()
     with StateDirectory(home) as opened:

@@ -170,7 +170,7 @@ def test_replaced_while_read_gives_one_of_the_contents(tmp_path: Path) -> None:
     )
     seen: set[tuple[bytes, int]] = set()
     with python_child(code, str(file)):
-        for _ in rounds(300, lambda: len(seen) > 1):
+        for _unused in rounds(300, lambda: len(seen) > 1):
             data = read_file(file).data
             assert data == data[:1] * len(data)
             seen.add((data[:1], len(data)))

@@ -44,7 +44,7 @@ def test_reading_equals_that_of_the_file_s_own_release(name: str, expected: dict
     assert found == wanted
 
 
-@pytest.mark.parametrize("name", [name for name, _ in vectors.expectations()])
+@pytest.mark.parametrize("name", [name for name, _unused in vectors.expectations()])
 def test_what_go_says_of_a_broken_document_is_what_we_say(name: str) -> None:
     document = Document(vectors.read(name))
     if document.error is None:
@@ -89,7 +89,7 @@ def test_the_quick_way_and_the_exact_way_read_the_same(name: str, monkeypatch: p
     verdicts = quick.verdicts()
     claims = {form.name: quick.read_as(form).claims for form in formats.FORMATS}
     monkeypatch.setattr(
-        "ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.canonical.split", lambda *_: None
+        "ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.canonical.split", lambda *_unused: None
     )
     exact = Document(vectors.read(name))
     assert exact.verdicts() == verdicts

@@ -112,8 +112,8 @@ def test_answers_of_one_path_are_told_apart_by_their_shape() -> None:
 @pytest.mark.report("F028")
 def test_every_device_is_told_from_a_cdi_name() -> None:
     chance = random.Random(7)
-    for _ in range(300):
-        text = [chance.choice(["", "a", "gpu", "x" * 130]) for _ in range(4)]
+    for _unused in range(300):
+        text = [chance.choice(["", "a", "gpu", "x" * 130]) for _unused in range(4)]
         fields = {"request_names": [text[0]], "pool_name": text[1], "device_name": text[2], "cdi_device_ids": [text[3]]}
         data = message("dra/v1alpha4", "NodePrepareResourcesResponse", claims={"u": {"devices": [fields]}})
         assert codec.decode_classic_prepare(data) == {"u": (Device(text[1], text[2], (text[0],), (text[3],)),)}

@@ -55,7 +55,7 @@ async def test_a_channel_that_went_idle_answers_at_once_20_times_in_a_row(root: 
     """gRPC lets a channel go idle once, so each round has a new one."""
     settings = config(root)
     async with SimulatedDriver(settings) as driver:
-        for _ in range(20):
+        for _unused in range(20):
             async with Connected(settings, changed(FAST, idle=0.05)) as it:
                 await it.until(True)
                 await it.call()
@@ -112,7 +112,7 @@ async def test_reconnects_within_a_second_after_many_failed_calls(root: pathlib.
 async def test_a_driver_that_moved_to_a_new_socket_file_is_found(root: pathlib.Path) -> None:
     settings = config(root)
     async with Connected(settings) as it:
-        for _ in range(3):
+        for _unused in range(3):
             async with SimulatedDriver(settings):
                 await it.until(True)
                 await it.call()

@@ -78,7 +78,7 @@ async def test_unimplemented_ends_it_for_that_registration_with_one_line(
         client = await drivers.wait_for(NAME, 5)
         caplog.clear()
         with caplog.at_level(logging.INFO):
-            for _ in range(5):
+            for _unused in range(5):
                 async with Reports(client) as reports:
                     await reports.ended()
         lines = [record for record in caplog.records if "health" in record.message]

@@ -81,7 +81,7 @@ async def test_a_socket_that_was_made_anew_is_another_one(root: pathlib.Path, ti
     make_socket(root / "a.sock")
     async with watching(root, timings) as change:
         await change()
-        for _ in range(5):
+        for _unused in range(5):
             (root / "a.sock").unlink()
             make_socket(root / "a.sock")
             changes = await change()

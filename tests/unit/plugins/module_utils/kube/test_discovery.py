@@ -24,7 +24,7 @@ def serve(api: StubApi, groups: t.Mapping[str, t.Mapping[str, t.Sequence[str]]])
     """Let a stub serve these groups: group to version to resources."""
 
     async def route(request: web.Request) -> web.StreamResponse:
-        _, _apis, group, *version = request.path.split("/")
+        _unused, _apis, group, *version = request.path.split("/")
         versions = groups.get(group)
         if versions is None:
             return web.Response(status=404, text="404 page not found\n")

@@ -287,7 +287,7 @@ async def test_election_and_events() -> None:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(recorder.run())
                 pod = ObjectReference("v1", "Pod", "p1", "team-a", "u-1")
-                for _ in range(2):
+                for _unused in range(2):
                     recorder.event(pod, WARNING, "Failed", "no template")
                 assert await recorder.flushed(10)
                 writing.cancel()

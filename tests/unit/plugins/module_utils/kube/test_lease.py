@@ -102,7 +102,7 @@ async def test_a_holder_that_renews_is_not_followed() -> None:
     async with lease_api() as api, client_of(api) as client:
         api.hold("other")
         task = asyncio.ensure_future(lease(client, "a").run(forever))
-        for _ in range(20):
+        for _unused in range(20):
             await asyncio.sleep(5)
             api.hold("other")
         assert api.holder == "other"

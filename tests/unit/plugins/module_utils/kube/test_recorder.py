@@ -77,7 +77,7 @@ async def test_an_event_as_kubectl_describe_shows_it() -> None:
 
 async def test_repetitions_count_up_one_object() -> None:
     async with recording() as (api, recorder):
-        for _ in range(3):
+        for _unused in range(3):
             recorder.event(POD, WARNING, "Failed", "no template")
         assert await recorder.flushed(10)
         await asyncio.sleep(60)

@@ -265,14 +265,14 @@ async def test_the_rate_limit_is_off_by_default_and_settable() -> None:
         api.otherwise = always(lambda: web.json_response(claim("c1", 7)))
         loop = asyncio.get_running_loop()
         started = loop.time()
-        await asyncio.gather(*(client.get(CLAIMS, "c1", "team-a") for _ in range(6)))
+        await asyncio.gather(*(client.get(CLAIMS, "c1", "team-a") for _unused in range(6)))
         assert loop.time() - started == pytest.approx(0.4, abs=0.15)
         assert observer.throttled_calls == 4
         assert throttle.waited_seconds == pytest.approx(0.1 + 0.2 + 0.3 + 0.4, abs=0.1)
         assert throttle.waiting == 0
         free = client.without_limits()
         started = loop.time()
-        await asyncio.gather(*(free.get(CLAIMS, "c1", "team-a") for _ in range(6)))
+        await asyncio.gather(*(free.get(CLAIMS, "c1", "team-a") for _unused in range(6)))
         assert loop.time() - started < 0.1
 
 
@@ -319,7 +319,7 @@ async def _redirect() -> web.StreamResponse:
 async def test_connections_are_used_again() -> None:
     async with connected() as (api, client):
         api.otherwise = always(lambda: web.json_response(claim("c1", 7)))
-        for _ in range(20):
+        for _unused in range(20):
             await client.get(CLAIMS, "c1", "team-a")
         assert api.connections == 1
 

@@ -65,11 +65,11 @@ async def test_a_key_added_while_it_is_worked_on_comes_again_after_done() -> Non
 @pytest.mark.asyncio
 async def test_back_off_doubles_up_to_its_limit_and_is_forgotten() -> None:
     queue: WorkQueue[str] = WorkQueue()
-    delays = [queue.add_rate_limited("a") for _ in range(20)]
+    delays = [queue.add_rate_limited("a") for _unused in range(20)]
     assert delays[:4] == [0.005, 0.01, 0.02, 0.04]
     assert delays[-1] == 1000
     assert queue.failures("a") == 20
-    for _ in range(2000):
+    for _unused in range(2000):
         queue.add_rate_limited("a")
     queue.forget("a")
     assert queue.add_rate_limited("a") == 0.005
@@ -101,7 +101,7 @@ async def test_put_off_keys_come_at_their_time_the_earlier_one_counts() -> None:
 @pytest.mark.asyncio
 async def test_add_now_goes_past_a_back_off_and_replaces_it() -> None:
     queue: WorkQueue[str] = WorkQueue()
-    for _ in range(18):
+    for _unused in range(18):
         queue.add_rate_limited("a")
     queue.add_now("a")
     assert await queue.get() == "a"

@@ -54,18 +54,18 @@ async def test_many_with_many_keys_all_get_through(seed: int) -> None:
     done = itertools.count()
 
     async def work() -> None:
-        keys = [(1, chance.choice("abcdef")) for _ in range(3)]
+        keys = [(1, chance.choice("abcdef")) for _unused in range(3)]
         async with locks.hold(keys):
             for key in set(keys):
                 holders[key] = holders.get(key, 0) + 1
                 assert holders[key] == 1
-            for _ in range(chance.randrange(3)):
+            for _unused in range(chance.randrange(3)):
                 await asyncio.sleep(0)
             for key in set(keys):
                 holders[key] -= 1
         next(done)
 
-    tasks = [asyncio.create_task(work()) for _ in range(100)]
+    tasks = [asyncio.create_task(work()) for _unused in range(100)]
     for task in chance.sample(tasks, 30):
         await asyncio.sleep(0)
         task.cancel()

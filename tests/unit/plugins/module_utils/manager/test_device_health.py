@@ -77,7 +77,7 @@ async def test_each_device_has_its_own_time(table: HealthTable) -> None:
 @pytest.mark.looptime
 async def test_reports_that_go_on_change_nothing(table: HealthTable) -> None:
     told = Told(table)
-    for _ in range(20):
+    for _unused in range(20):
         table.update(GPU, [report(timeout=2)])
         await asyncio.sleep(1.5)
     assert told.changes == ["dev-0 Healthy"]

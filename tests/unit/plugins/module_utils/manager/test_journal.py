@@ -147,7 +147,7 @@ async def test_a_cancelled_caller_leaves_when_its_write_has_ended(journal: Journ
     disk.gate.clear()
     commit = asyncio.create_task(journal.commit({"u-1": record("u-1")}))
     await disk.busy()
-    for _ in range(3):
+    for _unused in range(3):
         commit.cancel()
         await asyncio.sleep(0)
         assert not commit.done()

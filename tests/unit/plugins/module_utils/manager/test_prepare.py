@@ -235,13 +235,13 @@ async def test_retries_and_restarts_do_not_double_the_devices(node: Node) -> Non
     await node.add_driver(NIC, "claim_error:times=2")
     await node.start()
     two = claim("c1", "u-1", device("dev-0"), device("nic-0", NIC))
-    for _ in range(2):
+    for _unused in range(2):
         with pytest.raises(PrepareFailedError):
             await node.prepare(two)
     names = await node.prepare(two)
     assert len(names) == 2
     after_one = node.state_path.read_bytes()
-    for _ in range(5):
+    for _unused in range(5):
         await node.start()
         assert await node.prepare(two) == names
     assert node.state_path.read_bytes() == after_one
@@ -285,7 +285,7 @@ async def test_a_failure_names_everybody_and_is_logged_once(node: Node, caplog: 
     await node.add_driver(GPU, "claim_error:text=boom-42")
     await node.start()
     with caplog.at_level(logging.INFO):
-        for _ in range(3):
+        for _unused in range(3):
             with pytest.raises(PrepareFailedError, match="boom-42") as caught:
                 await node.prepare(claim())
     for part in ("driver gpu.test.example", "ResourceClaim team-a/c1 (u-1)", "team-a/name-of-p-1 (p-1)"):
@@ -349,7 +349,7 @@ async def test_a_pod_without_reservation_is_refused(node: Node) -> None:
 async def test_retries_repeat_prepare_with_the_same_claim_and_nothing_in_between(node: Node) -> None:
     await node.add_driver(GPU, "error_after:method=prepare,times=2")
     await node.start()
-    for _ in range(2):
+    for _unused in range(2):
         with pytest.raises(PrepareFailedError):
             await node.prepare(claim())
     await node.prepare(claim())

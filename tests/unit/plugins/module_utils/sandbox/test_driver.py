@@ -308,7 +308,7 @@ async def test_nonsense_is_no_message(root: pathlib.Path) -> None:
 @pytest.mark.asyncio
 async def test_leaky_driver_gives_new_devices_each_time(root: pathlib.Path) -> None:
     async with SimulatedDriver(config(root), [Fault("new_devices")]) as driver, connect(driver.config.socket) as client:
-        names = [(await prepare(client, "u-1")).claims["u-1"].devices[0].device_name for _ in range(3)]
+        names = [(await prepare(client, "u-1")).claims["u-1"].devices[0].device_name for _unused in range(3)]
         assert len(set(names)) == 3
 
 

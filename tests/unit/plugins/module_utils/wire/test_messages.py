@@ -63,7 +63,7 @@ def test_damaged_bytes_decode_or_are_refused_but_never_crash(vector: dict[str, t
     cls = message_class(vector["message"])
     chance = random.Random(vector["bytes_base64"])
     damaged = [data[:end] for end in range(len(data))]
-    for _ in range(200 if data else 0):
+    for _unused in range(200 if data else 0):
         copy = bytearray(data)
         copy[chance.randrange(len(copy))] ^= 1 << chance.randrange(8)
         damaged.append(bytes(copy))

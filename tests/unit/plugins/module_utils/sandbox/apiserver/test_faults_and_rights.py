@@ -77,7 +77,7 @@ async def test_latency_and_hanging(client: t.Any) -> None:
 @pytest.mark.asyncio
 async def test_filters_and_counts(client: t.Any) -> None:
     client.server.add_fault("error:verb=get;list,resource=resourceclaims*,skip=1,times=2")
-    codes = [(await client.ask("GET", CLAIMS))[0] for _ in range(4)]
+    codes = [(await client.ask("GET", CLAIMS))[0] for _unused in range(4)]
     assert codes == [200, 500, 500, 200]
     client.server.add_fault("error:resource=resourceclaims/status")
     assert (await client.ask("POST", CLAIMS, claim()))[0] == 201
