@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
 """Compile proto/ into plugins/module_utils/wire: message descriptors as Python source, and type stubs.
@@ -135,7 +134,7 @@ def differences(sets: dict[str, bytes], stub_texts: dict[str, str]) -> list[str]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, fail when the tree differs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

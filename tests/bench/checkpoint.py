@@ -97,7 +97,7 @@ def _peak(data: bytes) -> float:
 def run() -> t.Iterator[str]:
     """The lines of the table."""
     yield f"Inspect a file of {CLAIMS} claims; medians of {RUNS} runs, ratios pair by pair"
-    yield f"{'format':<10}{'MB':>6}{'seconds':>9}{'to claims':>11}{'to outer':>10}{'target':>8}{'memory':>9}{'2x claims':>11}"
+    yield "format        MB  seconds  to claims  to outer  target   memory  2x claims"
     for form in formats.FORMATS:
         make = crc_file if form.family == formats.CRC else fnv_file
         data = make(form, CLAIMS)

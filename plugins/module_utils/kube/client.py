@@ -109,7 +109,7 @@ class KubeClient(Requester):
         timeout: float | None = None,
     ) -> list[t.Any]:
         """All objects, fetched page by page. A list that grows too old on the way is started again, once."""
-        selectors = [(key, value) for key, value in selector_query(label_selector, field_selector)]
+        selectors = list(selector_query(label_selector, field_selector))
         decode = decode_any if shape is None else decoder(shape)
         deadline = self.deadline_in(timeout)
         for last_try in (False, True):

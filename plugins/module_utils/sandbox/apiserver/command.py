@@ -171,7 +171,8 @@ def run_control(options: argparse.Namespace) -> int:
 
 def _asked(request: urllib.request.Request, context: ssl.SSLContext | None) -> t.Any:
     try:
-        with urllib.request.urlopen(request, timeout=10, context=context) as answer:  # noqa: S310
+        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+        with opener.open(request, timeout=10) as answer:
             return json.loads(answer.read())
     except urllib.error.HTTPError as error:
         with error:
