@@ -60,7 +60,9 @@ class Crashes:
         request = {"root": str(self.root), "scenario": scenario, "kill_at": kill_at}
         self._forker.stdin.write(json.dumps(request) + "\n")
         self._forker.stdin.flush()
-        return int(self._forker.stdout.readline())
+        answer = self._forker.stdout.readline()
+        assert answer, f"the process that makes children ended with status {self._forker.wait()}"
+        return int(answer)
 
     def steps(self) -> list[str]:
         return (self.root / "steps").read_text().splitlines()
