@@ -17,7 +17,6 @@ from ..resource.allocation import (
     PREPARE_OPERATION,
     UNPREPARE_OPERATION,
     allocated_drivers,
-    check_allocated,
     is_classic,
     skipped_operations,
 )
@@ -26,7 +25,7 @@ from ..resource.containers import referenced_pod_claims
 from ..resource.devices import AllocatedDevice, allocated_devices
 from ..resource.handles import ResourceHandle, resource_handles
 from ..resource.ownership import check_owner, claim_view
-from ..resource.pod import claim_references, pod_view
+from ..resource.pod import ClaimReference, claim_references, pod_view
 from ..resource.view import JsonObject
 from .notes import ClaimNote
 
@@ -68,6 +67,11 @@ class PlannedClaim:
     note: ClaimNote = field(default_factory=ClaimNote)
 
     @property
+    def is_classic(self) -> bool:
+        """Whether the claim is one of up to 1.30, with resource handles."""
+        return bool(self.note.handles)
+
+    @property
     def full_name(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
@@ -102,7 +106,6 @@ def plan_pod(
     """
     holder = holder_of(pod)
     by_name = {(view.namespace, view.name): claim for claim in claims for view in (claim_view(claim),)}
-    used = referenced_pod_claims(pod)
     plans: dict[str, PlannedClaim] = {}
     for reference in claim_references(pod, deterministic_names=deterministic_names):
         claim = by_name.get((holder.namespace, reference.claim_name))
@@ -119,12 +122,16 @@ def plan_pod(
         if reference.must_check_owner:
             check_owner(pod, claim)
         check_reserved_for(pod, claim)
-        if is_classic(claim) and reference.pod_claim is not None and reference.pod_claim.name not in used:
-            check_allocated(claim)
-            continue
         plan = plan_claim(claim)
+        if plan.is_classic and not _is_used(pod, reference):
+            continue
         plans[plan.uid] = plan
     return list(plans.values())
+
+
+def _is_used(pod: JsonObject, reference: ClaimReference) -> bool:
+    """Whether some container uses the claim."""
+    return reference.pod_claim is None or reference.pod_claim.name in referenced_pod_claims(pod)
 
 
 def plan_claim(claim: JsonObject) -> PlannedClaim:
