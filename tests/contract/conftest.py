@@ -92,7 +92,10 @@ class Target:
 @contextlib.contextmanager
 def embedded(folder: pathlib.Path) -> t.Iterator[Target]:
     """The embedded API server as a process."""
-    collections = next(path for path in map(pathlib.Path, sys.path) if (path / "ansible_collections/nodeops").is_dir())
+    collections = next(
+        (path for path in map(pathlib.Path, sys.path) if (path / "ansible_collections/nodeops").is_dir()),
+        pathlib.Path(),
+    )
     config = folder / "kubeconfig"
     command = [sys.executable, "-m", SANDBOX, "apiserver", "--write-kubeconfig", str(config), "--require-token"]
     command += ["--versions", "v1,v1beta2,v1beta1"]

@@ -19,9 +19,9 @@ from .connection import Connection
 from .endpoint import is_socket
 from .errors import RegistrationError
 from .services import Choice
-from .signal import Signal
 from .status import DriverStatus, InstanceStatus
 from .timings import Clock, Timings
+from .wakeup import Signal
 
 log = logging.getLogger(__name__)
 

@@ -119,6 +119,7 @@ class Reflector(t.Generic[T]):
         Every other failure is waited out.
         """
         self._news()
+        delay = 0.0
         while True:
             try:
                 if self._relist is not None and not self._watch_list:

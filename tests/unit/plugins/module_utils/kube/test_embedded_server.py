@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layer at work on the embedded API server: verbs, watches under every fault, discovery, lease, events."""
 
+# Pylint takes the second context of one "async with" for evaluated before the first.
+# pylint: disable=used-before-assignment
+
 from __future__ import annotations
 
 import asyncio

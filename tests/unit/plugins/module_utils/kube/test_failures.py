@@ -63,7 +63,7 @@ AHEAD = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "x"}], "ret
 )
 def test_each_answer_has_its_class(code: int, body: t.Any, expected: type[errors.ApiStatusError]) -> None:
     found = error(GET, code, body)
-    assert type(found) is expected
+    assert found.__class__ is expected
     assert found.status == code
     assert found.hint
     asked = 'get resourceclaims.resource.k8s.io "c1" in namespace "team-a"'

@@ -22,7 +22,7 @@ def claim(
 ) -> Json:
     """An allocated claim of v1, reserved for pods that are named after their UIDs."""
     results = list(devices) or [device()]
-    requests = list(dict.fromkeys(one["request"].split("/")[0] for one in results))
+    requests = list(dict.fromkeys(one["request"].partition("/")[0] for one in results))
     return {
         "metadata": {"namespace": "team-a", "name": name, "uid": uid},
         "spec": {"devices": {"requests": [{"name": one, "exactly": {"deviceClassName": "any"}} for one in requests]}},

@@ -122,7 +122,7 @@ def crashes() -> t.Iterator[Crashes]:
 
 @pytest.fixture(scope="module")
 def node() -> t.Iterator[Crashes]:
-    with crashes() as made:
+    with crashes() as made:  # pylint: disable=contextmanager-generator-missing-cleanup
         yield made
 
 

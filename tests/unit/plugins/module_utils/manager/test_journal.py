@@ -37,9 +37,10 @@ class Disk:
     def write(self, changes: Changes) -> None:
         self.entered.set()
         self.gate.wait(10)
-        if self.failure is not None and self.failures:
+        failure = self.failure
+        if failure is not None and self.failures:
             self.failures -= 1
-            raise self.failure
+            raise failure  # pylint: disable=raising-bad-type
         self.writes.append(sorted(changes))
 
     async def busy(self) -> None:

@@ -86,5 +86,5 @@ def serve() -> t.Callable[..., t.AsyncContextManager[Client]]:
 @pytest_asyncio.fixture
 async def client() -> t.AsyncIterator[Client]:
     """A client of a server with default settings."""
-    async with serving() as made:
+    async with serving() as made:  # pylint: disable=contextmanager-generator-missing-cleanup
         yield made
