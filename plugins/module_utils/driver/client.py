@@ -246,9 +246,9 @@ class DriverClient:
             try:
                 return await instance.connection.call(path, request, deadline - loop.time()), instance
             except CallError as error:
-                instance.connection.refresh()
                 if error.code == "UNAVAILABLE" and first_try and loop.time() < deadline:
                     first_try = False
+                    await instance.connection.doubt()
                     continue
                 raise call_failed(self.name, method, instance.endpoint, error.code, error.text) from error
 

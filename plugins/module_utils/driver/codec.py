@@ -14,6 +14,10 @@ from ..wire.messages import Method, api
 from .claims import ClaimRef, Device, DeviceHealth, Health, ResourceHandle
 from .errors import AnswerError
 
+if t.TYPE_CHECKING:
+    # The generations differ in a field or two; each cast names the one that has all fields that are used.
+    from ..wire import dra_v1_pb2, dra_v1alpha2_pb2, dra_v1alpha3_pb2, health_v1_pb2, resource_v1alpha2_pb2
+
 # Claim UID -> devices, or the driver's error text for that claim. Unprepare answers have no devices.
 Answers = dict[str, t.Union[tuple[Device, ...], str]]
 
@@ -36,7 +40,7 @@ def single_method(prepare: bool) -> Method:
 
 def encode_batch(method: Method, asked: t.Iterable[Asked]) -> bytes:
     """A batched request. Handles are written where the generation has a field for them."""
-    request = t.cast("t.Any", method.request())
+    request = t.cast("dra_v1alpha3_pb2.NodePrepareResourcesRequest", method.request())
     for claim, handle in asked:
         entry = request.claims.add(namespace=claim.namespace, uid=claim.uid, name=claim.name)
         if handle is not None:
@@ -46,13 +50,16 @@ def encode_batch(method: Method, asked: t.Iterable[Asked]) -> bytes:
 
 def encode_single(method: Method, claim: ClaimRef, handle: ResourceHandle | None) -> bytes:
     """A v1alpha2 request."""
-    request = t.cast("t.Any", method.request(namespace=claim.namespace, claim_uid=claim.uid, claim_name=claim.name))
+    request = t.cast("dra_v1alpha2_pb2.NodePrepareResourceRequest", method.request())
+    request.namespace, request.claim_uid, request.claim_name = claim.namespace, claim.uid, claim.name
     if handle is not None:
         _write_handle(request, handle)
     return bytes(request.SerializeToString())
 
 
-def _write_handle(entry: t.Any, handle: ResourceHandle) -> None:
+def _write_handle(
+    entry: dra_v1alpha3_pb2.Claim | dra_v1alpha2_pb2.NodePrepareResourceRequest, handle: ResourceHandle
+) -> None:
     if handle.structured_data is None:
         entry.resource_handle = handle.data
         return
@@ -69,7 +76,7 @@ def _write_handle(entry: t.Any, handle: ResourceHandle) -> None:
             added.allocationResultModel.namedResources.name = named.get("name") or ""
 
 
-def _write_parameters(target: t.Any, value: t.Any) -> None:
+def _write_parameters(target: resource_v1alpha2_pb2.VendorParameters, value: t.Any) -> None:
     if value is not None:
         target.raw = json.dumps(value, separators=(",", ":")).encode()
 
@@ -86,11 +93,11 @@ def _decoded(method: Method, data: bytes) -> t.Any:
 
 def decode_prepare(method: Method, data: bytes) -> Answers:
     """A prepare answer of v1, v1beta1 or v1alpha4."""
-    answer = _decoded(method, data)
+    answer = t.cast("dra_v1_pb2.NodePrepareResourcesResponse", _decoded(method, data))
     return {uid: entry.error or tuple(map(_device, entry.devices)) for uid, entry in answer.claims.items()}
 
 
-def _device(message: t.Any) -> Device:
+def _device(message: dra_v1_pb2.Device) -> Device:
     shared = "share_id" in message.DESCRIPTOR.fields_by_name and message.HasField("share_id")
     return Device(
         message.pool_name,
@@ -104,9 +111,10 @@ def _device(message: t.Any) -> Device:
 def decode_classic_prepare(data: bytes) -> Answers:
     """A prepare answer of ``v1alpha3.Node``: of v1alpha3 if field 1 holds CDI names, else of v1alpha4."""
     try:
-        answer = _decoded(batch_method("v1alpha3", prepare=True), data)
+        decoded = _decoded(batch_method("v1alpha3", prepare=True), data)
     except AnswerError:
         return decode_prepare(batch_method("v1alpha4", prepare=True), data)
+    answer = t.cast("dra_v1alpha3_pb2.NodePrepareResourcesResponse", decoded)
     names = [name for entry in answer.claims.values() for name in entry.cdi_devices]
     if all(name[:1].isascii() and name[:1].isalpha() for name in names):
         return {uid: entry.error or _cdi_devices(entry.cdi_devices) for uid, entry in answer.claims.items()}
@@ -115,7 +123,8 @@ def decode_classic_prepare(data: bytes) -> Answers:
 
 def decode_single_prepare(method: Method, data: bytes) -> tuple[Device, ...]:
     """A prepare answer of v1alpha2."""
-    return _cdi_devices(_decoded(method, data).cdi_devices)
+    answer = t.cast("dra_v1alpha2_pb2.NodePrepareResourceResponse", _decoded(method, data))
+    return _cdi_devices(answer.cdi_devices)
 
 
 def _cdi_devices(names: t.Sequence[str]) -> tuple[Device, ...]:
@@ -125,7 +134,8 @@ def _cdi_devices(names: t.Sequence[str]) -> tuple[Device, ...]:
 
 def decode_unprepare(method: Method, data: bytes) -> Answers:
     """An unprepare answer of any batched generation."""
-    return {uid: entry.error or () for uid, entry in _decoded(method, data).claims.items()}
+    answer = t.cast("dra_v1_pb2.NodeUnprepareResourcesResponse", _decoded(method, data))
+    return {uid: entry.error or () for uid, entry in answer.claims.items()}
 
 
 def health_method(version: str) -> Method:
@@ -145,7 +155,7 @@ def decode_health(method: Method, data: bytes) -> list[DeviceHealth]:
             else DEFAULT_HEALTH_TIMEOUT,
             _shortened(entry.message),
         )
-        for entry in _decoded(method, data).devices
+        for entry in t.cast("health_v1_pb2.NodeWatchResourcesResponse", _decoded(method, data)).devices
     ]
 
 

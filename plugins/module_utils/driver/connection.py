@@ -16,14 +16,18 @@ import typing as t
 
 from ..checkpoint.errors import DraError
 from .endpoint import grpc_target
-from .signal import Signal
 from .timings import Clock, Timings
+from .wakeup import Signal
 
 if t.TYPE_CHECKING:
     import grpc
 
 # One answer with 5000 claims has about 1 MiB for each device of a claim. gRPC's own limit is 4 MiB.
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+
+# How much later than the failure of a call the state of its channel may follow.
+_STATE_LAG = 0.2
 
 
 class CallError(Exception):
@@ -112,13 +116,13 @@ class Connection:
             await channel.wait_for_state_change(state)
             state = channel.get_state(try_to_connect=True)
 
-    def refresh(self) -> bool:
-        """Look at the channel now, before the task gets its turn; after a failed call."""
-        import grpc
+    async def doubt(self) -> None:
+        """After a call that failed: give the loss of the connection a moment to become known.
 
-        if self._channel is not None:
-            self._note(self._channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY)
-        return self.connected
+        The call fails first, and gRPC tells the state of the channel a little later. A call in between would go down
+        the same broken connection.
+        """
+        await self.signal.until(lambda: not self.connected, _STATE_LAG)
 
     def _note(self, connected: bool) -> None:
         if connected == self.connected:

@@ -17,6 +17,9 @@ from .errors import RegistrationError
 from .services import Choice, choose
 from .timings import Timings
 
+if t.TYPE_CHECKING:
+    from ..wire import registration_v1_pb2
+
 DRA_PLUGIN = "DRAPlugin"
 # What claims and slices can hold is a DNS subdomain; this is a little wider, and safe in paths and logs.
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
@@ -88,9 +91,10 @@ class RegistrationCall:
         except CallError as error:
             raise self._error(f"does not answer GetInfo: {error.code}, {error.text}", code=error.code) from error
         try:
-            info = t.cast("t.Any", self._methods["GetInfo"].response.FromString(data))
+            message = self._methods["GetInfo"].response.FromString(data)
         except DecodeError as error:
             raise self._error(f"answers GetInfo with {len(data)} bytes that are no PluginInfo") from error
+        info = t.cast("registration_v1_pb2.PluginInfo", message)
         return PluginInfo(info.type, info.name, info.endpoint, tuple(info.supported_versions))
 
     async def notify(self, registered: bool, error: str = "") -> None:
@@ -99,7 +103,9 @@ class RegistrationCall:
         RegistrationError when it could not be told, or when it answered good news with an error. Bad news that it
         answers with an error has been delivered.
         """
-        request = self._methods["NotifyRegistrationStatus"].request(plugin_registered=registered, error=error)
+        message = self._methods["NotifyRegistrationStatus"].request()
+        request = t.cast("registration_v1_pb2.RegistrationStatus", message)
+        request.plugin_registered, request.error = registered, error
         data = request.SerializeToString()
         try:
             try:

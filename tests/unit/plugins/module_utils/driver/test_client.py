@@ -34,6 +34,7 @@ from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.driver.worl
     driver_and_client,
     driver_process,
     registry,
+    within,
 )
 
 GENERATIONS = {
@@ -248,16 +249,16 @@ async def test_a_deadline_is_kept_and_the_connection_stays_good(root: pathlib.Pa
         driver.faults.add("hang:method=prepare,times=1")
         started = time.monotonic()
         if generation == "v1alpha2":
-            results = await client.prepare(claims("u-1", "u-2"), timeout=0.2)
+            results = await client.prepare(claims("u-1", "u-2"), timeout=1.0)
             # The second claim is not tried: it would hang as long again.
             assert {t.cast("t.Any", result.error).code for result in results.values()} == {"DEADLINE_EXCEEDED"}
             assert len(driver.claim_calls) == 1
         else:
             with pytest.raises(DriverCallFailed, match="DEADLINE_EXCEEDED") as caught:
-                await client.prepare(claims("u-1"), timeout=0.2)
+                await client.prepare(claims("u-1"), timeout=1.0)
             assert not caught.value.permanent
             assert "may still be at work" in caught.value.hint
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < within(3.0)
         assert (await client.unprepare(claims("u-1")))["u-1"].error is None
         assert [call.method for call in driver.claim_calls] == ["prepare", "unprepare"]
 
@@ -284,10 +285,10 @@ async def test_unavailable_is_repeated_once(root: pathlib.Path, generation: str)
 async def test_a_call_waits_for_a_driver_that_is_just_coming_back(root: pathlib.Path) -> None:
     settings = config(root)
     async with SimulatedDriver(settings) as driver, registry(root, changed(FAST, connect_wait=3.0)) as drivers:
-        client = await drivers.wait_for(NAME, 5)
+        client = await drivers.wait_for(NAME, 20)
         await driver.stop_service()
         call = asyncio.create_task(client.prepare(claims("u-1")))
-        await drivers._instances.signal.until(lambda: not client.connected, 5)
+        await drivers._instances.signal.until(lambda: not client.connected, 20)
         await driver.start_service()
         assert (await call)["u-1"].error is None
 
@@ -296,12 +297,24 @@ async def test_a_call_waits_for_a_driver_that_is_just_coming_back(root: pathlib.
 @pytest.mark.asyncio
 async def test_a_driver_that_is_down_fails_soon_and_by_name(root: pathlib.Path) -> None:
     async with SimulatedDriver(config(root)) as driver, registry(root, changed(FAST, connect_wait=0.2)) as drivers:
-        client = await drivers.wait_for(NAME, 5)
+        client = await drivers.wait_for(NAME, 20)
         await driver.stop_service()
         started = time.monotonic()
         with pytest.raises(DriverCallFailed, match=f"{NAME} failed prepare at {driver.config.socket}: UNAVAILABLE"):
             await client.prepare(claims("u-1"))
-        assert time.monotonic() - started < 2.0
+        assert time.monotonic() - started < within(2.0)
+
+
+@pytest.mark.asyncio
+async def test_many_claims_of_a_v1alpha2_driver_that_is_down_wait_only_once(root: pathlib.Path) -> None:
+    timings = changed(FAST, connect_wait=0.2)
+    async with driver_and_client(root, timings, apis=("v1alpha2",)) as (driver, client):
+        await client.prepare(claims("u-0"))
+        await driver.stop_service()
+        started = time.monotonic()
+        results = await client.prepare(claims(*(f"u-{number}" for number in range(50))))
+        assert time.monotonic() - started < within(5.0)
+        assert {t.cast("t.Any", result.error).code for result in results.values()} == {"UNAVAILABLE"}
 
 
 @pytest.mark.report("F036")
@@ -309,7 +322,7 @@ async def test_a_driver_that_is_down_fails_soon_and_by_name(root: pathlib.Path) 
 async def test_a_driver_killed_after_the_work_is_asked_again_when_it_is_back(root: pathlib.Path) -> None:
     async with registry(root, changed(FAST, connect_wait=8.0)) as drivers:
         async with driver_process(root, "--fault", "crash_after:method=prepare") as process:
-            client = await drivers.wait_for(NAME, 5)
+            client = await drivers.wait_for(NAME, 20)
             call = asyncio.create_task(client.prepare(claims("u-1"), timeout=20))
             await process.wait()
         async with driver_process(root):

@@ -27,10 +27,11 @@ from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.driver.worl
     config,
     driver_process,
     registry,
+    within,
 )
 
 
-async def until(drivers: DriverRegistry, condition: object, timeout: float = 5.0) -> None:
+async def until(drivers: DriverRegistry, condition: object, timeout: float = 20.0) -> None:
     """Wait for something that the registry knows."""
     assert await drivers._instances.signal.until(condition, timeout), (drivers.drivers(), drivers.registrations())
 
@@ -41,7 +42,7 @@ def endpoints(drivers: DriverRegistry, name: str = NAME) -> list[str]:
 
 
 async def next_event(events: EventStream) -> tuple[str, str]:
-    event = await asyncio.wait_for(events.__anext__(), 5)
+    event = await asyncio.wait_for(events.__anext__(), 20)
     return event.kind.value, os.path.basename(event.endpoint)
 
 
@@ -108,7 +109,7 @@ async def test_an_unknown_driver_with_a_failing_socket_tells_why(root: pathlib.P
 async def test_failed_get_info_is_retried_without_any_file_event(root: pathlib.Path) -> None:
     async with SimulatedDriver(config(root)) as driver:
         driver.faults.add("error:method=get_info,times=2,text=not yet")
-        async with registry(root, changed(FAST, get_info=0.1, backoff_first=0.2)) as drivers:
+        async with registry(root, changed(FAST, backoff_first=0.2)) as drivers:
             await until(drivers, lambda: any(s.state is RegistrationState.WAITING for s in drivers.registrations()))
             (status,) = drivers.registrations()
             assert "not yet" in status.error
@@ -123,7 +124,7 @@ async def test_failed_get_info_is_retried_without_any_file_event(root: pathlib.P
 @pytest.mark.report("F027")
 def test_pauses_double_from_half_a_second_to_about_two_minutes() -> None:
     backoff = Backoff(Timings())
-    assert [backoff.next() for _ in range(10)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 122.0, 122.0]
+    assert [backoff.next() for _unused in range(10)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 122.0, 122.0]
 
 
 @pytest.mark.report("F023")
@@ -133,12 +134,10 @@ async def test_a_killed_driver_stays_registered_but_is_not_connected_and_comes_b
     shift = 0.0
     async with registry(root, changed(FAST, connect_wait=0.3), clock=lambda: now() + shift) as drivers:
         async with driver_process(root) as process:
-            client = await drivers.wait_for(NAME, 5)
+            client = await drivers.wait_for(NAME, 20)
             assert (await client.prepare(claims("u-1")))["u-1"].error is None
             process.kill()
-            started = time.monotonic()
-            await until(drivers, lambda: not drivers.drivers()[0].connected, timeout=2.0)
-            assert time.monotonic() - started < 2.0
+            await until(drivers, lambda: not drivers.drivers()[0].connected, timeout=within(2.0))
             (status,) = drivers.drivers()
             (instance,) = status.instances
             assert (instance.socket_exists, instance.registration_socket_exists, instance.connected) == (
@@ -146,7 +145,7 @@ async def test_a_killed_driver_stays_registered_but_is_not_connected_and_comes_b
                 True,
                 False,
             )
-            assert abs(status.changed_at - now()) < 5
+            assert abs(status.changed_at - now()) < within(5)
             assert not status.gone
             with pytest.raises(DraError, match=f"{NAME} failed prepare at .*dra.sock: UNAVAILABLE"):
                 await (await drivers.get(NAME)).prepare(claims("u-2"), timeout=5)
@@ -164,7 +163,7 @@ async def test_a_killed_driver_stays_registered_but_is_not_connected_and_comes_b
 @pytest.mark.asyncio
 async def test_the_newest_connected_instance_is_called_and_the_older_one_is_the_fall_back(root: pathlib.Path) -> None:
     async with registry(root) as drivers, SimulatedDriver(config(root, instance="old")) as old:
-        await drivers.wait_for(NAME, 5)
+        await drivers.wait_for(NAME, 20)
         new = SimulatedDriver(config(root, instance="new"))
         await new.start()
         await until(drivers, lambda: drivers.drivers()[0].instances[0].connected and len(endpoints(drivers)) == 2)
@@ -191,7 +190,7 @@ async def test_the_same_endpoint_twice_is_refused_while_the_first_one_lives(root
     first = config(root)
     second = config(root, instance="b", endpoint=str(first.socket))
     async with registry(root, changed(FAST, backoff_first=60.0)) as drivers, SimulatedDriver(first):
-        await drivers.wait_for(NAME, 5)
+        await drivers.wait_for(NAME, 20)
         async with SimulatedDriver(second) as other:
             await other.wait_for(lambda: len(other.notifications) == 1)
             (notification,) = other.notifications
@@ -208,7 +207,7 @@ async def test_a_left_over_registration_does_not_lock_out_the_next_one(root: pat
     first = SimulatedDriver(config(root))
     await first.start()
     async with registry(root) as drivers:
-        await drivers.wait_for(NAME, 5)
+        await drivers.wait_for(NAME, 20)
         await first.kill()
         async with SimulatedDriver(config(root, instance="b", endpoint=str(first.config.socket))) as second:
             await second.wait_for(lambda: second.notifications == [Notification(True, "")])
@@ -250,7 +249,7 @@ async def test_success_reaches_a_driver_that_hangs_up_after_get_info(
 async def test_success_is_told_again_after_a_lost_delivery(root: pathlib.Path) -> None:
     async with SimulatedDriver(config(root)) as driver:
         driver.faults.add("hang:method=notify,times=2")  # the second one is the new connection
-        async with registry(root, changed(FAST, notify=0.1)) as drivers:
+        async with registry(root, changed(FAST, notify=1.0)) as drivers:
             await driver.wait_for(lambda: driver.notifications == [Notification(True, "")])
             await until(drivers, lambda: drivers.registrations()[0].state is RegistrationState.REGISTERED)
             assert len(driver.calls_of("get_info")) == 2
@@ -269,9 +268,22 @@ async def test_a_driver_that_refuses_good_news_is_not_registered_until_it_takes_
             await until(drivers, lambda: endpoints(drivers) == ["dra.sock"])
 
 
-@pytest.mark.report(
-    "F028",
-)
+@pytest.mark.report("F040")
+@pytest.mark.asyncio
+async def test_bad_news_that_the_driver_answers_with_an_error_are_delivered(root: pathlib.Path) -> None:
+    settings = config(root)
+    path = str(settings.registration_socket)
+    async with SimulatedDriver(settings) as driver, handshake.RegistrationCall(path, FAST) as conversation:
+        await conversation.get_info()
+        await conversation.notify(registered=False, error="no thanks")
+        assert driver.notifications == [Notification(False, "no thanks")]
+        driver.faults.add("hang:method=notify")
+        conversation._timings = changed(FAST, notify=0.1)
+        with pytest.raises(RegistrationError, match="could not be told of the failure of its registration"):
+            await conversation.notify(registered=False, error="no thanks")
+
+
+@pytest.mark.report("F028")
 @pytest.mark.report("F040")
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
@@ -347,7 +359,7 @@ async def test_drivers_in_subdirectories_and_several_drivers(root: pathlib.Path)
 async def test_a_restarted_driver_is_registered_anew(root: pathlib.Path) -> None:
     async with registry(root, changed(FAST, rescan=60.0)) as drivers:
         with drivers.subscribe() as events:
-            for _ in range(3):
+            for _unused in range(3):
                 async with SimulatedDriver(config(root)) as driver:
                     while await next_event(events) != ("registered", "dra.sock"):
                         pass
@@ -357,7 +369,7 @@ async def test_a_restarted_driver_is_registered_anew(root: pathlib.Path) -> None
 @pytest.mark.asyncio
 async def test_a_running_call_survives_the_deregistration(root: pathlib.Path) -> None:
     async with SimulatedDriver(config(root)) as driver, registry(root) as drivers:
-        client = await drivers.wait_for(NAME, 5)
+        client = await drivers.wait_for(NAME, 20)
         driver.faults.add("slow:seconds=0.5")
         call = asyncio.create_task(client.prepare(claims("u-1")))
         await driver.wait_for(lambda: len(driver.calls_of("prepare")) == 1)
@@ -372,7 +384,7 @@ async def test_a_running_call_survives_the_deregistration(root: pathlib.Path) ->
 async def test_the_end_of_the_registry_ends_everything(root: pathlib.Path) -> None:
     async with SimulatedDriver(config(root)) as driver:
         async with registry(root) as drivers:
-            client = await drivers.wait_for(NAME, 5)
+            client = await drivers.wait_for(NAME, 20)
             driver.faults.add("hang")
             call = asyncio.create_task(client.prepare(claims("u-1")))
             await driver.wait_for(lambda: len(driver.calls_of("prepare")) == 1)

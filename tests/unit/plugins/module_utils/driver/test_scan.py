@@ -18,9 +18,10 @@ from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.driver.worl
     changed,
     config,
     driver_process,
+    within,
 )
 
-QUICK = changed(SCAN_TIMINGS, dial=0.2, get_info=0.2)
+QUICK = changed(SCAN_TIMINGS, get_info=10.0)
 
 
 @pytest.mark.report("F028")
@@ -143,8 +144,8 @@ async def test_hanging_drivers_are_looked_at_side_by_side(root: pathlib.Path) ->
         driver.faults.add("hang:method=get_info")
         await driver.start()
     started = time.monotonic()
-    report = await scan(root / "plugins_registry", changed(QUICK, get_info=0.5))
-    assert time.monotonic() - started < 2.0
+    report = await scan(root / "plugins_registry", changed(QUICK, get_info=0.7))
+    assert time.monotonic() - started < within(2.0)
     assert [[p.code for p in f.problems] for f in report.sockets] == [["get_info_failed"]] * 6
     await asyncio.gather(*(driver.stop() for driver in drivers))
 

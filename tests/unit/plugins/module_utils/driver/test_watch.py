@@ -32,7 +32,7 @@ async def watching(directory: pathlib.Path, timings: Timings) -> t.AsyncIterator
     async with contextlib.aclosing(watch_sockets(str(directory), timings)) as looks:
 
         async def change() -> Changes:
-            return await asyncio.wait_for(looks.__anext__(), 5)
+            return await asyncio.wait_for(looks.__anext__(), 20)
 
         yield change
 

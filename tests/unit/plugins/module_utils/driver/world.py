@@ -22,8 +22,16 @@ NAME = "gpu.example.com"
 SANDBOX = "ansible_collections.nodeops.dra.plugins.module_utils.sandbox"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
-# Everything that waits for something that never comes is short; nothing here makes a passing test faster.
-FAST = Timings(call=10.0, connect_wait=1.0, dial=1.0, get_info=0.5, notify=0.5, backoff_first=0.05, health_retry=0.1)
+# Pauses are short; limits are those for people, because a test machine can be slow. A test that waits for a limit to
+# pass sets that one.
+FAST = Timings(
+    call=30.0, connect_wait=5.0, get_info=10.0, notify=10.0, settle=20.0, backoff_first=0.05, health_retry=0.1
+)
+
+
+def within(seconds: float) -> float:
+    """A limit that holds on a machine with nothing else to do, stretched by what this one has to do."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def config(root: pathlib.Path, **changes: t.Any) -> DriverConfig:
@@ -45,6 +53,7 @@ async def driver_and_client(
     """One simulated driver and a client of it, without a registry."""
     settings = config(root, **changes)
     async with SimulatedDriver(settings) as driver, open_driver(str(settings.registration_socket), timings) as client:
+        await client._instances.signal.until(lambda: client.connected, 20)
         yield driver, client
 
 
