@@ -44,6 +44,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kubeconfig", default=os.environ.get("CONTRACT_KUBECONFIG", ""), help="cluster to test")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A cluster may be slow, and the first test waits for the server to start."""
+    for item in items:
+        if pathlib.Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(300))
+
+
 class Target:
     """How to reach an API server, read from a kubeconfig."""
 

@@ -158,7 +158,7 @@ class _Replacement:
         if kind.generation and stored.get("spec") != old.get("spec"):
             stored["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         if cluster.settings.managed_fields:
-            self._own(stored, given_entries, entries)
+            self._own(stored, old, given_entries, entries)
         if stored == old:
             return cluster.answer(record, served, 200, warnings)
         if request.dry_run:
@@ -228,7 +228,7 @@ class _Replacement:
             errors += kind.validate(stored, context)
         return errors
 
-    def _own(self, stored: Json, given: t.Any, entries: list[Json] | None) -> None:
+    def _own(self, stored: Json, old: Json, given: t.Any, entries: list[Json] | None) -> None:
         """Write down who owns what now."""
         cluster, served = self.cluster, self.request.served
         metadata = stored["metadata"]
@@ -237,8 +237,8 @@ class _Replacement:
             if given is not None and all(not entry for entry in given):
                 before = []  # An empty list is how clients forget all owners.
             view = cluster.view_of(stored, served)
-            old = cluster.view(self.record, served)
-            entries = managed_fields.after_update(before, old, view, served.shape, writer(cluster, self.request))
+            old_view = old if served.form.is_stored else cluster.view(self.record, served)
+            entries = managed_fields.after_update(before, old_view, view, served.shape, writer(cluster, self.request))
         if entries:
             metadata["managedFields"] = entries
         else:

@@ -153,6 +153,7 @@ class Kubectl:
 
 @pytest.mark.skipif(KUBECTL is None, reason="no kubectl on this machine (KUBECTL=path names one)")
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("options", [["--tls"], []], ids=["tls", "plain"])
 def test_kubectl(tmp_path: pathlib.Path, options: list[str]) -> None:
     if options and shutil.which("openssl") is None:
