@@ -12,9 +12,11 @@ import dataclasses
 import typing as t
 
 from . import gojson
+from .claim_checks import spelling
 from .document import Claim
 from .draft import Draft
 from .entries import RICHEST, Edit, Entry, members_named, object_without, splice, with_field
+from .file_checks import check_members
 from .formats import CRC, CRC_1_35, FNV, FNV_1_27, FNV_1_30, Format
 from .gojson import Node
 from .gotypes import fold
@@ -46,11 +48,22 @@ def convert(draft: Draft, form: Format) -> Draft:
     result = Draft(form.family, entries, steps=draft.steps)
     if same:
         result.source, result.document, result.resets = draft.source, draft.document, draft.resets
+    else:
+        note_fields_of_the_file(draft)
     for loss in losses:
         result.did(
             "convert", loss.claim, f"{form.name} does not hold the {loss.text} of claim {loss.claim}.", loss.text
         )
     return result
+
+
+def note_fields_of_the_file(draft: Draft) -> None:
+    """Make a step of every field around the list of claims that no release knows: a new file does not have it."""
+    if draft.document is None:
+        return
+    for item in check_members(draft.document, draft.family):
+        if item.code == "unknown_field":
+            draft.did("convert", item.place, f"Field '{item.place}' is unknown to every release.", "the field")
 
 
 def _within_family(entry: Entry, form: Format) -> tuple[Entry, list[Loss]]:
@@ -68,7 +81,7 @@ def _crc_devices(entry: Entry, share_id: bool) -> tuple[Entry, list[Loss]]:
         if share_id and not shares:
             edits.append(_insert_share_id(device))
         elif not share_id and shares:
-            keys = frozenset(key for key, _ in device.members() if fold(key) == "shareid")
+            keys = frozenset(key for key, _unused in device.members() if fold(key) == "shareid")
             edits.append(Edit(device.start, device.end, object_without(entry.text, device, keys)))
             losses += [Loss(entry.label, "share ID", node.value) for node in shares if node.kind == "string"]
     if not edits:
@@ -78,7 +91,7 @@ def _crc_devices(entry: Entry, share_id: bool) -> tuple[Entry, list[Loss]]:
 
 def _devices(root: Node) -> t.Iterator[Node]:
     for state in members_named(root, "DriverState"):
-        for _, driver in state.members():
+        for _unused, driver in state.members():
             for devices in members_named(driver, "Devices"):
                 if devices.kind == "array":
                     yield from (item for item in devices.value if item.kind == "object")
@@ -95,18 +108,34 @@ def _insert_share_id(device: Node) -> Edit:
 def _fnv_handles(entry: Entry, form: Format) -> tuple[Entry, list[Loss]]:
     """With the handles that ``form`` knows: none in 1.27, without structured data before 1.30, one at least after."""
     handles = entry.fields.get("ResourceHandles")
+    root = gojson.parse(entry.text)
+    found = members_named(root, "ResourceHandles")
     if form is FNV_1_27:
-        if not members_named(gojson.parse(entry.text), "ResourceHandles"):
+        if not found:
             return entry, []
-        return Entry.from_fields(FNV, entry.fields, FNV_1_27), _handle_losses(entry, handles, data=True)
+        keys = frozenset(key for key, _unused in root.members() if fold(key) == "resourcehandles")
+        text = object_without(entry.text, root, keys)
+        return Entry.from_text(FNV, text)[0], _handle_losses(entry, handles, data=True)
     if not handles:
-        fields = {**entry.fields, "ResourceHandles": [_handle(entry.fields["DriverName"])]}
-        return Entry.from_fields(FNV, fields, form), []
+        one = form.claim.field("ResourceHandles").type.encode([_handle(entry.fields["DriverName"])])
+        pods = members_named(root, "PodUIDs")
+        if found or not pods:
+            return with_field(entry, "ResourceHandles", one), []
+        text = splice(entry.text, [Edit(pods[-1].end, pods[-1].end, f',"ResourceHandles":{one}')])
+        return Entry.from_text(FNV, text)[0], []
     losses = [] if form is FNV_1_30 else _handle_losses(entry, handles, data=False)
     if not losses:
         return entry, []
-    handles_type = form.claim.field("ResourceHandles").type
-    return with_field(entry, "ResourceHandles", handles_type.encode(handles)), losses
+    edits = [edit for node in found if node.kind == "array" for edit in _structured_edits(entry.text, node)]
+    return Entry.from_text(FNV, splice(entry.text, edits))[0], losses
+
+
+def _structured_edits(text: str, handles: Node) -> t.Iterator[Edit]:
+    """What takes the structured data out of some handles."""
+    for handle in handles.value:
+        keys = frozenset(key for key, _unused in handle.members() if fold(key) == "structureddata")
+        if keys:
+            yield Edit(handle.start, handle.end, object_without(text, handle, keys))
 
 
 def _handle(driver: str, data: str = "") -> dict[str, t.Any]:
@@ -126,7 +155,14 @@ def _handle_losses(entry: Entry, handles: t.Sequence[Claim] | None, data: bool) 
 
 def _across(entry: Entry, form: Format) -> tuple[Entry, list[Loss]]:
     fields, losses = (_to_crc if form.family == CRC else _to_fnv)(entry)
+    losses += [Loss(entry.label, "field", name) for name in _unknown_fields(entry)]
     return Entry.from_fields(form.family, fields, form), losses
+
+
+def _unknown_fields(entry: Entry) -> list[str]:
+    """The places inside a claim of fields that no release knows: nobody can say where the other family keeps them."""
+    faults = spelling("", entry)
+    return [item.place.lstrip(".") for item in faults if item.code in ("unknown_field", "foreign_field")]
 
 
 def _to_crc(entry: Entry) -> tuple[Claim, list[Loss]]:
@@ -157,6 +193,8 @@ def _to_fnv(entry: Entry) -> tuple[Claim, list[Loss]]:
         for device in devices or ():
             where = f"{driver}/{device['PoolName']}/{device['DeviceName']}"
             losses.append(Loss(entry.label, "pool, device and request names of", where))
+            if device.get("ShareID"):
+                losses.append(Loss(entry.label, "share ID", device["ShareID"]))
     fields = {
         "DriverName": drivers[0] if drivers else "",
         "ClassName": "",
@@ -178,5 +216,5 @@ def _pods(fields: Claim) -> Claim:
 def other_family(entry: Entry) -> Entry:
     """The same claim as the other family holds it, for a file that both families read."""
     family = FNV if entry.family == CRC else CRC
-    fields, _ = (_to_fnv if family == FNV else _to_crc)(entry)
+    fields, _unused = (_to_fnv if family == FNV else _to_crc)(entry)
     return Entry.from_fields(family, fields, RICHEST[family])

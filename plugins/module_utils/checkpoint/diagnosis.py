@@ -11,7 +11,19 @@ from . import claim_checks, file_checks, salvage, startup
 from .document import Document, Reading
 from .entries import RICHEST, Entry, EntryList
 from .faults import Fault, counted, fault, releases_text
-from .formats import CRC, CRC_1_31, CRC_1_35, FNV, FNV_1_27, FNV_1_28, FNV_1_30, FORMATS, RELEASES, Format
+from .formats import (
+    CRC,
+    CRC_1_31,
+    CRC_1_35,
+    FNV,
+    FNV_1_27,
+    FNV_1_28,
+    FNV_1_30,
+    FORMATS,
+    RELEASES,
+    Format,
+    format_for,
+)
 from .gojson import encode_text
 from .gotypes import fold
 
@@ -160,13 +172,13 @@ def _list_lost(document: Document, found: EntryList) -> bool:
     faults = list(found.faults) + (document.outer_faults if found.family == CRC else [])
     if {"", "Data", list_key} & {item.path for item in faults}:
         return True
-    keys = {fold(key) for key, _ in found.part.root.members()}
+    keys = {fold(key) for key, _unused in found.part.root.members()}
     return found.family == CRC and "entries" in keys and fold(list_key) not in keys
 
 
 def _is_foreign(document: Document) -> bool:
     """Whether the file is an object with members, none of which any kubelet reads."""
-    keys = {fold(key) for key, _ in document.outer.root.members()}
+    keys = {fold(key) for key, _unused in document.outer.root.members()}
     return bool(keys) and not keys & {"data", "checksum", "entries", "version"}
 
 
@@ -175,7 +187,7 @@ def family_of(document: Document) -> str | None:
     root = document.outer.root
     if root.kind != "object":
         return CRC if root.kind == "null" else None
-    keys = {fold(key) for key, _ in root.members()}
+    keys = {fold(key) for key, _unused in root.members()}
     if "data" in keys:
         return CRC
     if keys & {"entries", "version"} or document.read_as(FNV_1_27).ok:
@@ -213,7 +225,10 @@ def _for_release(diagnosis: Diagnosis, release: str) -> list[Fault]:
         return [item for item in diagnosis.faults if _concerns(item, release)]
     if diagnosis.format is None or release in diagnosis.format.releases:
         return diagnosis.faults
-    good = [name for name, verdict in verdicts.items() if verdict.startswith("ok:")] or list(diagnosis.format.releases)
+    good = [name for name, verdict in verdicts.items() if verdict.startswith("ok:")]
+    if not good and format_for(release).family == diagnosis.family:
+        return diagnosis.faults  # read by nobody as it is, so nothing tells that it was not made for this release
+    good = good or list(diagnosis.format.releases)
     text = f"The file is for Kubernetes {releases_text(good)}; the kubelet of {release} does not read it."
     effects = {release: f"does not start ({verdicts[release]})"}
     facts = {"written_for": good, "release": release}
@@ -231,6 +246,6 @@ def expand(text: str) -> set[str]:
     """The releases of a text such as ``1.27-1.30``, ``1.31 and later`` or ``1.28, 1.30``."""
     chosen: set[str] = set()
     for part in text.split(", "):
-        first, _, last = part.replace(" and later", f"-{RELEASES[-1]}").partition("-")
+        first, _unused, last = part.replace(" and later", f"-{RELEASES[-1]}").partition("-")
         chosen.update(RELEASES[RELEASES.index(first) : RELEASES.index(last or first) + 1])
     return chosen

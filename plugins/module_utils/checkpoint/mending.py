@@ -54,6 +54,10 @@ def mend(diagnosis: Diagnosis, family: str) -> Draft:
                 draft.did(item.repair, item.place, item.text, item.loses)
         if mended is not None:
             entries.append(mended)
+    for number in sorted(by_entry):
+        if number >= len(draft.entries):  # of a list that is given twice, in the part that does not count
+            for item in by_entry[number]:
+                draft.did(item.repair, item.place, item.text, item.loses)
     draft.entries = entries
     return draft
 

@@ -93,7 +93,7 @@ def _target_name(form: Format | None, diagnosis: Diagnosis) -> str:
 def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format | None, release: str | None) -> Plan:
     """Render a mended draft; mend again what only shows in the new form, until nothing is left to mend."""
     after = _render(draft, diagnosis, form)
-    for _ in range(_PASSES):
+    for _unused in range(_PASSES):
         again = diagnose(after, release=release)
         if not any(item.repair for item in again.faults):
             break
@@ -152,13 +152,14 @@ def plan_convert(
     draft = Draft(diagnosis.family or form.family, list(diagnosis.entries), diagnosis.found, diagnosis.base)
     selection.apply(draft)
     if not selection and diagnosis.format is form and document_fits(diagnosis, form):
+        _verify(data, draft.entries, form)
         return Plan(data, data, form.name, [], draft.entries)
     converted = conversion.convert(draft, form)
     if not converted.steps and diagnosis.format is not form:
         converted.did("convert", "", f"The file is written for Kubernetes {releases_text(form.releases)}.")
     after = converted.render(form)
     _verify(after, converted.entries, form)
-    return Plan(data, after, form.name, converted.steps, converted.entries)
+    return Plan(data, after, form.name, converted.steps if after != data else [], converted.entries)
 
 
 def document_fits(diagnosis: Diagnosis, form: Format) -> bool:
@@ -175,7 +176,7 @@ def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, se
         return Plan(data, data, UNIVERSAL, [], diagnosis.entries)
     draft = mending.mend(diagnosis, CRC)
     selection.apply(draft)
-    for _ in range(_PASSES):
+    for _unused in range(_PASSES):
         again = diagnose(draft.render(RICHEST[draft.family]), known_pods=known_pods)
         if not any(item.repair for item in again.faults):
             break
@@ -190,6 +191,7 @@ def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, se
             "Convert to one release instead, or repair for the oldest release first.",
             releases=bad,
         )
+    conversion.note_fields_of_the_file(draft)
     draft.did("convert", "", "The file is written so that every release from 1.27 on reads it.")
     return Plan(data, after, UNIVERSAL, draft.steps, draft.entries)
 

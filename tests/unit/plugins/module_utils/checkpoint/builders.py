@@ -138,5 +138,5 @@ def _handle_text(handle: Claim, release: str) -> str:
     return text + (f" StructuredData:(*v1alpha2.StructuredResourceHandle){NIL}}}" if release == "1.30" else "}")
 
 
-def _list_text(items: t.Sequence[str] | None) -> str:
-    return NIL if items is None else f"[{' '.join(items)}]"
+def _list_text(items: t.Sequence[t.Any] | None) -> str:
+    return NIL if items is None else f"[{' '.join(str(item or '') for item in items)}]"
