@@ -224,7 +224,7 @@ class DriverClient:
 
         def settled() -> bool:
             instance = self._instances.pick(self.name)
-            return instance is not None and instance.connection.connected
+            return self._instances.closed or (instance is not None and instance.connection.connected)
 
         wait = min(self._instances.timings.connect_wait, max(0.0, deadline - loop.time()))
         await self._instances.signal.until(settled, wait)

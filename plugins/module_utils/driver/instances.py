@@ -95,6 +95,7 @@ class Instances:
         self.timings = timings
         self.clock = clock
         self.signal = Signal()
+        self.closed = False
         self._by_driver: dict[str, list[Instance]] = {}
         self._streams: list[EventStream] = []
         self._closing: set[asyncio.Task[None]] = set()
@@ -139,6 +140,7 @@ class Instances:
         """Remove all instances and end every connection and event stream now."""
         connections = [i.connection for instances in self._by_driver.values() for i in instances]
         self._by_driver.clear()
+        self.closed = True
         self.signal.notify()
         for stream in self._streams:
             stream.put(None)

@@ -368,7 +368,8 @@ async def test_a_restarted_driver_is_registered_anew(root: pathlib.Path) -> None
 
 @pytest.mark.asyncio
 async def test_a_running_call_survives_the_deregistration(root: pathlib.Path) -> None:
-    async with SimulatedDriver(config(root)) as driver, registry(root) as drivers:
+    timings = changed(FAST, connect_wait=0.2)
+    async with SimulatedDriver(config(root)) as driver, registry(root, timings) as drivers:
         client = await drivers.wait_for(NAME, 20)
         driver.faults.add("slow:seconds=0.5")
         call = asyncio.create_task(client.prepare(claims("u-1")))
