@@ -115,7 +115,7 @@ format:
   type: str
   sample: crc-1.35
 universal:
-  description: Whether all releases from 1.27 on read the same number of claims from the file.
+  description: Whether the kubelets of all releases from 1.27 on start with the file and then know all its claims.
   returned: when RV(kind) is V(dra_manager_state)
   type: bool
   sample: false

@@ -51,6 +51,7 @@ class Diagnosis:
     found: EntryList | None = None
     saved: salvage.Salvage | None = None
     faults: list[Fault] = dataclasses.field(default_factory=list)
+    _starts: dict[str, startup.Start] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -63,8 +64,21 @@ class Diagnosis:
         """Release to how its kubelet comes up with this file."""
         if self.document is None:
             return dict.fromkeys(RELEASES, startup.Start(startup.STARTS, 0))
-        by_format = {form: startup.start_with(self.document.read_as(form)) for form in FORMATS}
-        return {release: start for form, start in by_format.items() for release in form.releases}
+        if not self._starts:
+            known: dict[int, startup.Start] = {}
+            for form in FORMATS:
+                reading = self.document.read_as(form)
+                key = id(reading.claims) if reading.ok and form.family == CRC else id(reading)
+                if key not in known:  # releases that read the very same claims come up the same way
+                    known[key] = startup.start_with(reading)
+                self._starts.update(dict.fromkeys(form.releases, known[key]))
+        return self._starts
+
+    @property
+    def universal(self) -> bool:
+        """Whether all releases start with the file and then know all its claims."""
+        starts = {(start.outcome, start.claims) for start in self.starts().values()}
+        return self.document is not None and starts == {(startup.STARTS, len(self.entries))}
 
     @property
     def releases(self) -> tuple[str, ...]:

@@ -63,16 +63,18 @@ def plan_repair(
     Raises `DraError` when the result would not be read by the kubelets it is for.
     """
     selection = selection or Selection()
-    if target == UNIVERSAL:
+    if target is not None and target.strip() == UNIVERSAL:
         return _plan_universal(data, known_pods, selection)
     form = format_for(target) if target else None
     release = _release_for(target, form)
     diagnosis = diagnose(data, release=release, known_pods=known_pods)
-    if data is None and not selection:
+    if data is None and not selection.add:
         return Plan(None, None, str(form or ""), [], [])
     proposed = [item for item in diagnosis.faults if item.repair]
     if not proposed and not selection:
-        return Plan(data, data, _target_name(form, diagnosis), [], diagnosis.entries)
+        return Plan(data, data, _written_as(diagnosis, form), [], diagnosis.entries)
+    if form is None and diagnosis.universal:
+        return _plan_universal(data, known_pods, selection)  # what serves all releases goes on to do so
     draft = mending.mend(diagnosis, (form or NEWEST).family)
     selection.apply(draft)
     return _settle(data, draft, diagnosis, form, release)
@@ -85,9 +87,13 @@ def _release_for(target: str | None, form: Format | None) -> str | None:
     return form.releases[-1] if target.strip() == form.name else known_release(target)
 
 
-def _target_name(form: Format | None, diagnosis: Diagnosis) -> str:
-    chosen = form or diagnosis.format
-    return chosen.name if chosen is not None else ""
+def _written_as(diagnosis: Diagnosis, form: Format | None) -> str:
+    """What a file is called that ``form`` was wanted for: an empty classic file is the same in three formats."""
+    if diagnosis.universal:
+        return UNIVERSAL
+    if form is not None and (form.family == FNV or diagnosis.format is None):
+        return form.name
+    return diagnosis.format.name if diagnosis.format is not None else ""
 
 
 def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format | None, release: str | None) -> Plan:
@@ -103,12 +109,14 @@ def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format
     if draft.source is not None and diagnose(after, release=release).status == REFUSED:
         draft.source = None  # what surrounds the claims is past mending: write it anew
         after = _render(draft, diagnosis, form)
-    expected = form or diagnose(after).format
-    _verify(after, draft.entries, expected)
-    return Plan(data, after, expected.name if expected else UNIVERSAL, draft.steps, draft.entries)
+    outcome = diagnose(after)
+    _verify(after, draft.entries, form or outcome.format)
+    return Plan(data, after, _written_as(outcome, form), draft.steps, draft.entries)
 
 
 def _render(draft: Draft, diagnosis: Diagnosis, form: Format | None) -> bytes:
+    if form is not None and form.family == draft.family == CRC:
+        return draft.render(form)  # these formats are read by one another's kubelets as they are
     if form is not None:
         draft_for = conversion.convert(draft, form)
         draft.entries, draft.family, draft.source = draft_for.entries, draft_for.family, draft_for.source
@@ -135,8 +143,11 @@ def plan_convert(
     result.
     """
     selection = selection or Selection()
+    universal_file = target.strip() == UNIVERSAL
+    form = NEWEST if universal_file else format_for(target)
     if data is None:
-        return Plan(None, None, target, [], [])
+        plan = plan_repair(None, target=target, selection=selection)
+        return plan if selection.add else Plan(None, None, UNIVERSAL if universal_file else form.name, [], [])
     readable = [release for release, verdict in Document(data).verdicts().items() if verdict.startswith("ok:")]
     if not readable:
         first = diagnose(data).faults[0]
@@ -145,9 +156,8 @@ def plan_convert(
             "Repair it first: state=repaired with the same target_version does both.",
             code=first.code,
         )
-    if target.strip() == UNIVERSAL:
+    if universal_file:
         return _plan_universal(data, None, selection)
-    form = format_for(target)
     diagnosis = diagnose(data)
     draft = Draft(diagnosis.family or form.family, list(diagnosis.entries), diagnosis.found, diagnosis.base)
     selection.apply(draft)
@@ -171,8 +181,9 @@ def document_fits(diagnosis: Diagnosis, form: Format) -> bool:
 def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, selection: Selection) -> Plan:
     diagnosis = diagnose(data, known_pods=known_pods)
     proposed = [item for item in diagnosis.faults if item.repair]
-    served = {(start.outcome, start.claims) for start in diagnosis.starts().values()}
-    if served == {(startup.STARTS, len(diagnosis.entries))} and not proposed and not selection:
+    if data is None and not selection.add:
+        return Plan(None, None, UNIVERSAL, [], [])
+    if diagnosis.universal and not proposed and not selection:
         return Plan(data, data, UNIVERSAL, [], diagnosis.entries)
     draft = mending.mend(diagnosis, CRC)
     selection.apply(draft)

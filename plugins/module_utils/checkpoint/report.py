@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .diagnosis import REFUSED, Diagnosis
+from .diagnosis import Diagnosis
 from .entries import Entry
 from .formats import CRC, RELEASES
 
@@ -67,8 +67,7 @@ def diagnosis_report(diagnosis: Diagnosis) -> Json:
     return {
         "status": diagnosis.status,
         "format": form.name if form is not None else None,
-        "universal": len({(start.outcome, start.claims) for start in starts.values()}) == 1
-        and diagnosis.status != REFUSED,
+        "universal": diagnosis.universal,
         "written_by": list(form.releases) if form is not None else [],
         "readable_by": [release for release in RELEASES if verdicts[release].startswith("ok:")],
         "kubelet_verdicts": verdicts,
