@@ -37,7 +37,6 @@ class ClusterAccess:
     verify: bool = True
     tls_server_name: str | None = None
     proxy: str | None = dataclasses.field(default=None, repr=False)
-    no_proxy: str | None = None
     proxy_headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     headers: tuple[tuple[str, str], ...] = dataclasses.field(default=(), repr=False)
     namespace: str = ""

@@ -20,6 +20,7 @@ from .credentials import BasicAuth, Credential, NoCredential, StaticToken, Token
 from .errors import ConfigurationError
 from .kubeconfig import load_kubeconfig
 from .options import ConnectionOptions, check
+from .proxies import proxy_for
 from .secrets import Secrets
 
 SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -40,15 +41,15 @@ def resolve(options: ConnectionOptions | None = None, environ: t.Mapping[str, st
     check(options)
     environ = os.environ if environ is None else environ
     if options.host and not (options.kubeconfig or options.context):
-        return _overridden(ClusterAccess(server_url(options.host), "the option host"), options)
+        return _overridden(ClusterAccess(server_url(options.host), "the option host"), options, environ)
     if options.kubeconfig or options.context:
         source = options.kubeconfig or default_kubeconfig(environ)
-        return _overridden(load_kubeconfig(source, options.context, environ), options)
+        return _overridden(load_kubeconfig(source, options.context, environ), options, environ)
     if environ.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").is_file():
-        return _overridden(in_cluster(environ), options)
+        return _overridden(in_cluster(environ), options, environ)
     default = default_kubeconfig(environ)
     if any(os.path.exists(os.path.expanduser(part)) for part in default.split(os.pathsep) if part):
-        return _overridden(load_kubeconfig(default, None, environ), options)
+        return _overridden(load_kubeconfig(default, None, environ), options, environ)
     raise ConfigurationError(
         f"How to reach the API server is not known: no host, kubeconfig or context is given, this is no pod with a "
         f"service account, and {default} does not exist.",
@@ -92,7 +93,7 @@ def in_cluster(environ: t.Mapping[str, str], folder: pathlib.Path | None = None)
     )
 
 
-def _overridden(access: ClusterAccess, options: ConnectionOptions) -> ClusterAccess:
+def _overridden(access: ClusterAccess, options: ConnectionOptions, environ: t.Mapping[str, str]) -> ClusterAccess:
     """The access with what the options say in their own right."""
     secrets = access.secrets
     secrets.add(options.password)
@@ -110,11 +111,9 @@ def _overridden(access: ClusterAccess, options: ConnectionOptions) -> ClusterAcc
         changes["verify"] = options.validate_certs
     if options.tls_server_name:
         changes["tls_server_name"] = options.tls_server_name
-    if options.proxy:
-        changes["proxy"] = options.proxy
-        secrets.add(urllib.parse.unquote(urllib.parse.urlsplit(options.proxy).password or ""))
-    if options.no_proxy:
-        changes["no_proxy"] = options.no_proxy
+    proxy = proxy_for(changes.get("server", access.server), options.proxy or access.proxy, options.no_proxy, environ)
+    secrets.add(urllib.parse.unquote(urllib.parse.urlsplit(proxy or "").password or ""))
+    changes["proxy"] = proxy
     changes["proxy_headers"], headers = _proxy_headers(options.proxy_headers or {}, secrets)
     if options.impersonate_user:
         headers.append(("Impersonate-User", options.impersonate_user))
@@ -137,10 +136,10 @@ def _proxy_headers(given: t.Mapping[str, str], secrets: Secrets) -> tuple[dict[s
     to_proxy: dict[str, str] = {}
     to_server: list[tuple[str, str]] = []
     if given.get("proxy_basic_auth"):
-        user, _, password = given["proxy_basic_auth"].partition(":")
+        user, _unused, password = given["proxy_basic_auth"].partition(":")
         to_proxy["Proxy-Authorization"] = BasicAuth(user, password, secrets).value
     if given.get("basic_auth"):
-        user, _, password = given["basic_auth"].partition(":")
+        user, _unused, password = given["basic_auth"].partition(":")
         to_server.append(("Authorization", BasicAuth(user, password, secrets).value))
     if given.get("user_agent"):
         to_proxy["User-Agent"] = given["user_agent"]

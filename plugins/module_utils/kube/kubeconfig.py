@@ -135,8 +135,7 @@ def _access(
     namespace: str,
     environ: t.Mapping[str, str] | None,
 ) -> ClusterAccess:
-    proxy = cluster.get("proxy-url") or None
-    secrets = Secrets([urllib.parse.unquote(urllib.parse.urlsplit(str(proxy)).password or "")] if proxy else ())
+    secrets = Secrets()
     return ClusterAccess(
         server_url(_text(config, cluster, "server")),
         f'context "{context}" of {config.origin}',
@@ -146,7 +145,7 @@ def _access(
         client_key=_pem(config, user, "client-key"),
         verify=not cluster.get("insecure-skip-tls-verify", False),
         tls_server_name=cluster.get("tls-server-name") or None,
-        proxy=proxy,
+        proxy=cluster.get("proxy-url") or None,
         headers=tuple(_impersonation(user)),
         namespace=namespace,
         secrets=secrets,

@@ -11,7 +11,6 @@ import pathlib
 import socket
 import tempfile
 import typing as t
-import urllib.parse
 
 from .access import ClusterAccess, Pem
 from .errors import ConfigurationError
@@ -30,7 +29,7 @@ CONNECT_TIMEOUT = 10.0
 
 
 class Pool:
-    """A session of the official client. As a context manager it counts the requests that use it."""
+    """A session of the official client. ``users`` counts the requests that use it now."""
 
     def __init__(
         self,
@@ -41,15 +40,6 @@ class Pool:
     ) -> None:
         self._session, self._access, self.certificate, self._stamps = session, access, certificate, stamps
         self.users = 0
-
-    def __enter__(self) -> Pool:
-        """Count a user in."""
-        self.users += 1
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Count a user out."""
-        self.users -= 1
 
     async def close(self) -> None:
         """Close all connections now."""
@@ -73,7 +63,7 @@ class Pool:
         import aiohttp
 
         access = self._access
-        proxy = access.proxy if access.proxy and not bypasses_proxy(access.server, access.no_proxy) else None
+        proxy = access.proxy
         extra: dict[str, t.Any] = {"server_hostname": access.tls_server_name} if access.tls_server_name else {}
         if proxy and access.server.startswith("https:"):
             extra.update(proxy=proxy, proxy_headers=dict(access.proxy_headers))
@@ -102,13 +92,13 @@ async def open_pool(access: ClusterAccess, max_connections: int) -> Pool:
     certificate = access.credential.certificate()
     stamps = await asyncio.to_thread(_stamps, access)
     client = await asyncio.to_thread(_client, access, certificate, max_connections)
-    # trust_env: HTTPS_PROXY and NO_PROXY count where nothing else is said.
-    from_environment = access.proxy is None and not bypasses_proxy(access.server, access.no_proxy)
+    # trust_env costs two turns of a thread for every request, and sends passwords from ~/.netrc. What the environment
+    # says about proxies is already in `access`.
     client.configuration.client_session_kwargs = {
         "connector": aiohttp.TCPConnector(
             limit=max_connections, ssl=client.ssl_context, socket_factory=_socket, ttl_dns_cache=30
         ),
-        "trust_env": from_environment,
+        "trust_env": False,
         "cookie_jar": aiohttp.DummyCookieJar(),
         "auto_decompress": True,
     }
@@ -199,19 +189,3 @@ def _socket(address: t.Any) -> socket.socket:
             with contextlib.suppress(OSError):
                 created.setsockopt(level, option, value)
     return created
-
-
-def bypasses_proxy(url: str, no_proxy: str | None) -> bool:
-    """Whether a ``no_proxy`` list (hosts, domains, ``*``, addresses, networks; commas between) names this URL."""
-    import ipaddress
-
-    host = (urllib.parse.urlsplit(url).hostname or "").lower()
-    for entry in (part.strip().lower() for part in (no_proxy or "").split(",")):
-        if not entry:
-            continue
-        if entry == "*" or host == entry.lstrip(".") or host.endswith("." + entry.lstrip(".")):
-            return True
-        with contextlib.suppress(ValueError):
-            if ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False):
-                return True
-    return False

@@ -159,7 +159,7 @@ def meta_of(obj: t.Any) -> HeadMeta:
     """Name, namespace, UID and resourceVersion of a decoded object, dict or struct."""
     if isinstance(obj, dict):
         metadata = obj.get("metadata") or {}
-        return HeadMeta(
+        return t.cast("type[HeadMeta]", _struct(HeadMeta))(
             metadata.get("name", ""),
             metadata.get("namespace", ""),
             metadata.get("uid", ""),

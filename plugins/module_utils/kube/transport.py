@@ -109,12 +109,16 @@ class Transport:
 
         Raises ``UnreachableError`` or one of its kind, ``CredentialError``, ``FenceLostError``.
         """
-        async with self._deadline(request):
-            async with self._respond(request) as response:
-                answer = await self._read(request, response)
-            if answer.status == 401 and await self._renew(request):
-                async with self._respond(request) as response:
+        started = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout_at(_end(request, started)):
+                async with _Exchange(self, request) as response:
                     answer = await self._read(request, response)
+                if answer.status == 401 and await self._renew(request):
+                    async with _Exchange(self, request) as response:
+                        answer = await self._read(request, response)
+        except TimeoutError as error:
+            raise self._too_late(request, started) from error
         return answer
 
     @contextlib.asynccontextmanager
@@ -123,36 +127,28 @@ class Transport:
 
         Raises the error of the answer when it is no success.
         """
+        started = asyncio.get_running_loop().time()
         async with contextlib.AsyncExitStack() as stack:
-            async with self._deadline(request):
-                response = await stack.enter_async_context(self._respond(request))
-                if response.status == 401:
-                    answer = await self._read(request, response)
-                    await stack.aclose()
-                    if not await self._renew(request):
-                        raise self.error(request.call, answer)
-                    response = await stack.enter_async_context(self._respond(request))
-                if not 200 <= response.status < 300:
-                    raise self.error(request.call, await self._read(request, response))
-            yield ByteStream(response, lambda error: self._failure(request, error))
+            try:
+                async with asyncio.timeout_at(_end(request, started)):
+                    response = await stack.enter_async_context(_Exchange(self, request))
+                    if response.status == 401:
+                        answer = await self._read(request, response)
+                        await stack.aclose()
+                        if not await self._renew(request):
+                            raise self.error(request.call, answer)
+                        response = await stack.enter_async_context(_Exchange(self, request))
+                    if not 200 <= response.status < 300:
+                        raise self.error(request.call, await self._read(request, response))
+            except TimeoutError as error:
+                raise self._too_late(request, started) from error
+            yield ByteStream(response, lambda error: self.failure(request, error))
 
-    @contextlib.asynccontextmanager
-    async def _deadline(self, request: Request) -> t.AsyncIterator[None]:
-        """The request's deadline, or the end of its fence if that comes first."""
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        deadline = request.deadline
+    def _too_late(self, request: Request, started: float) -> errors.DeadlineError:
+        """The error when the deadline has passed; raises ``FenceLostError`` when it was that of the fence."""
         if request.fence is not None:
-            deadline = min(deadline, started + max(0.0, request.fence.remaining()))
-        try:
-            async with asyncio.timeout_at(deadline):
-                yield
-        except TimeoutError as error:
-            if request.fence is not None:
-                request.fence.check()
-            raise self._too_late(request, loop.time() - started) from error
-
-    def _too_late(self, request: Request, waited: float) -> errors.DeadlineError:
+            request.fence.check()
+        waited = asyncio.get_running_loop().time() - started
         error = errors.DeadlineError(
             f"Could not {request.call.describe()}: {request.call.method} {self.url(request.call)} was not answered "
             f"within {round(waited, 1):g} s.",
@@ -165,39 +161,15 @@ class Transport:
         error.maybe_applied = request.call.writes
         return error
 
-    @contextlib.asynccontextmanager
-    async def _respond(self, request: Request) -> t.AsyncIterator[aiohttp.ClientResponse]:
-        """One exchange up to the answer's headers; the connection goes back to the pool at the end, or is closed."""
-        authorization = await self.access.credential.header()
-        pool = await self._current_pool()
-        with pool, request.fence or contextlib.nullcontext():
-            body = guarded_body(request.body, request.content_type, request.fence)
-            try:
-                response = await pool.request(request, self._headers(authorization), self._query(request), body)
-            except asyncio.CancelledError:
-                if request.fence is not None:
-                    abort(body)
-                raise
-            except Exception as error:
-                raise self._failure(request, error) from error
-            complete = False
-            try:
-                yield response
-                complete = True
-            finally:
-                if complete and response.content.at_eof():
-                    response.release()
-                else:
-                    response.close()
-
     async def _read(self, request: Request, response: aiohttp.ClientResponse) -> Answer:
         try:
             body = await response.read()
         except Exception as error:
-            raise self._failure(request, error) from error
+            raise self.failure(request, error) from error
         return Answer(response.status, body, response.headers.get("Retry-After", ""))
 
-    def _headers(self, authorization: str) -> list[tuple[str, str]]:
+    def headers(self, authorization: str) -> list[tuple[str, str]]:
+        """Headers of every request."""
         given = {name for name, _value in self.access.headers}
         headers = [("Accept", "application/json"), *self.access.headers]
         if "User-Agent" not in given:
@@ -206,14 +178,8 @@ class Transport:
             headers.append(("Authorization", authorization))
         return headers
 
-    def _query(self, request: Request) -> tuple[tuple[str, str], ...]:
-        """The query; a fenced write also asks the server to give up when the term ends (it may queue requests)."""
-        if request.fence is None:
-            return request.query
-        left = max(1, int(request.fence.remaining() * 1000))
-        return (*request.query, ("timeout", f"{left}ms"))
-
-    async def _current_pool(self) -> Pool:
+    async def pool(self) -> Pool:
+        """The connections to use now; opened, or opened again, when the certificate is another one."""
         certificate = self.access.credential.certificate()
         pool = self._pool
         if pool is None or pool.certificate != certificate:
@@ -245,5 +211,69 @@ class Transport:
                 return True
             return renewed
 
-    def _failure(self, request: Request, error: Exception) -> Exception:
+    def failure(self, request: Request, error: Exception) -> Exception:
+        """The error of this layer for what aiohttp raised."""
         return describe_failure(request.call, self.url(request.call), error, self.access)
+
+
+class _Exchange:
+    """One exchange up to the answer's headers; the connection goes back to the pool at the end, or is closed.
+
+    A class and no generator: this is on the way of every request.
+    """
+
+    def __init__(self, transport: Transport, request: Request) -> None:
+        self._transport, self._request = transport, request
+        self._pool: Pool | None = None
+        self._response: aiohttp.ClientResponse | None = None
+
+    async def __aenter__(self) -> aiohttp.ClientResponse:
+        transport, request = self._transport, self._request
+        authorization = await transport.access.credential.header()
+        pool = await transport.pool()
+        if request.fence is not None:
+            request.fence.__enter__()
+        pool.users += 1
+        self._pool = pool
+        body = guarded_body(request.body, request.content_type, request.fence)
+        try:
+            self._response = await pool.request(request, transport.headers(authorization), _query(request), body)
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, Exception):
+                raise transport.failure(request, error) from error
+            if request.fence is not None:
+                abort(body)
+            raise
+        return self._response
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        response = self._response
+        if response is not None:
+            if kind is None and response.content.at_eof():
+                response.release()
+            else:
+                response.close()
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._pool is not None:
+            self._pool.users -= 1
+            self._pool = None
+            if self._request.fence is not None:
+                self._request.fence.__exit__()
+
+
+def _end(request: Request, now: float) -> float:
+    """The request's deadline, or the end of its fence if that comes first."""
+    if request.fence is None:
+        return request.deadline
+    return min(request.deadline, now + max(0.0, request.fence.remaining()))
+
+
+def _query(request: Request) -> tuple[tuple[str, str], ...]:
+    """The query; a fenced write also asks the server to give up when the term ends (it may queue requests)."""
+    if request.fence is None:
+        return request.query
+    left = max(1, int(request.fence.remaining() * 1000))
+    return (*request.query, ("timeout", f"{left}ms"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import pathlib
 import textwrap
@@ -18,7 +19,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.kube.access import Clu
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.client import KubeClient
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.cluster import in_cluster, resolve
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import ConnectionOptions, options_from
-from ansible_collections.nodeops.dra.plugins.module_utils.kube.pool import bypasses_proxy
+from ansible_collections.nodeops.dra.plugins.module_utils.kube.proxies import bypasses_proxy
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import resource_of
 
 from .certificates import Authority
@@ -342,7 +343,7 @@ def runs(folder: pathlib.Path) -> int:
 async def test_an_exec_plugin_runs_once_for_many_and_again_when_its_token_ends(tmp_path: pathlib.Path) -> None:
     entry = plugin(tmp_path, {"token": "tok-exec-1", "expirationTimestamp": "2099-01-01T00:00:00Z"})
     access = resolve(ConnectionOptions(kubeconfig=kubeconfig(exec=entry)), {"PATH": "/usr/bin:/bin"})
-    assert set(await asyncio.gather(*(authorization(access) for _ in range(8)))) == {"Bearer tok-exec-1"}
+    assert set(await asyncio.gather(*(authorization(access) for _unused in range(8)))) == {"Bearer tok-exec-1"}
     assert runs(tmp_path) == 1
     plugin(tmp_path, {"token": "tok-exec-2", "expirationTimestamp": "2001-01-01T00:00:00Z"})
     assert await access.credential.renew()
@@ -502,8 +503,7 @@ async def test_files_that_are_no_certificates(tmp_path: pathlib.Path, which: str
 
 
 @pytest.mark.asyncio
-async def test_a_configured_proxy_is_used_with_its_credential(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "*")  # what the environment says does not count then
+async def test_a_configured_proxy_is_used_with_its_credential() -> None:
     async with running() as proxy:
 
         async def route(request: web.Request) -> web.StreamResponse:
@@ -513,25 +513,59 @@ async def test_a_configured_proxy_is_used_with_its_credential(monkeypatch: pytes
         options = ConnectionOptions(
             host="http://api.test.example", proxy=proxy.url, proxy_headers={"proxy_basic_auth": "me:pw-SYNTH-1"}
         )
-        async with KubeClient.connect(resolve(options, {})) as client:
+        # What the environment says does not count then.
+        async with KubeClient.connect(resolve(options, {"NO_PROXY": "*"})) as client:
             await client.get(PODS, "p1", "team-a")
     assert proxy.headers[0]["Host"] == "api.test.example"
     assert proxy.headers[0]["Proxy-Authorization"] == "Basic " + base64.b64encode(b"me:pw-SYNTH-1").decode()
 
 
 @pytest.mark.asyncio
-async def test_the_environment_names_the_proxy_unless_no_proxy_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_environment_names_the_proxy_unless_no_proxy_says_otherwise() -> None:
+    environ = {"HTTP_PROXY": "http://me:pw-SYNTH-1@127.0.0.1:1"}
     async with running() as api:
-        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        monkeypatch.delenv("no_proxy", raising=False)
         with pytest.raises(errors.UnreachableError, match="the proxy cannot be reached") as caught:
-            await who_am_i(api, resolve(ConnectionOptions(host=api.url), {}))
+            await who_am_i(api, resolve(ConnectionOptions(host=api.url), environ))
         assert "HTTPS_PROXY" in caught.value.hint
+        assert "SYNTH" not in f"{caught.value} {caught.value.facts}"
         direct = ConnectionOptions(host=api.url, no_proxy="127.0.0.0/8", api_key="tok-1234")
-        assert await who_am_i(api, resolve(direct, {})) == "Bearer tok-1234"
+        assert await who_am_i(api, resolve(direct, environ)) == "Bearer tok-1234"
+        named = {**environ, "NO_PROXY": "localhost,127.0.0.1"}
+        assert await who_am_i(api, resolve(ConnectionOptions(host=api.url), named)) == ""
+
+
+@pytest.mark.asyncio
+async def test_the_connect_request_of_tls_carries_the_proxy_credential(tmp_path: pathlib.Path) -> None:
+    authority = Authority(tmp_path / "ca")
+    seen: list[bytes] = []
+    async with running(authority.server_context()) as api:
+
+        async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            seen.append(await reader.readuntil(b"\r\n\r\n"))
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", int(api.url.rpartition(":")[2]))
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+
+            async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+                with contextlib.suppress(ConnectionError):
+                    while chunk := await source.read(65536):
+                        target.write(chunk)
+                target.close()
+
+            await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
+
+        proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+        async with proxy:
+            config = kubeconfig(api.url, token="tok-1234")
+            config["clusters"][0]["cluster"].update(
+                {
+                    "certificate-authority": str(authority.certificate),
+                    "proxy-url": f"http://me:pw@127.0.0.1:{proxy.sockets[0].getsockname()[1]}",
+                }
+            )
+            assert await who_am_i(api, resolve(ConnectionOptions(kubeconfig=config), {})) == "Bearer tok-1234"
+    assert seen[0].startswith(b"CONNECT 127.0.0.1:")
+    assert b"Proxy-Authorization: Basic " + base64.b64encode(b"me:pw") in seen[0]
+    assert b"tok-1234" not in seen[0]
 
 
 @pytest.mark.parametrize(
