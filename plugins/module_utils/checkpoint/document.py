@@ -13,8 +13,6 @@ from .formats import CRC, CRC_DOCUMENT, EMPTY_DATA, FNV, FNV_1_27, FORMATS, Form
 from .gojson import GoSyntaxError, Node
 from .gotypes import Decoding, GoList, TooManyFaultsError, TypeFault
 
-_LARGE = 1 << 20
-"""From so many characters on, a text that is not canonical is read lazily: a node a value would take many times it."""
 OK = "ok"
 MISMATCH = "checksum_mismatch"
 WRONG_TYPE = "wrong_type"
@@ -44,7 +42,7 @@ class Part:
             self.root = self._shallow_root(found.checksum)
             return
         try:
-            self.root = gojson.parse(text) if len(text) < _LARGE else lazyjson.read_root(text)
+            self.root = gojson.parse(text) if gojson.is_small(text) else lazyjson.read_root(text)
         except GoSyntaxError as error:
             self.error = error
 
@@ -193,6 +191,9 @@ class Document:
         return reading
 
     def _fill_from_inner(self, form: Format, reading: Reading) -> str:
+        if self.inner.plain is not None:
+            reading.claims = self.inner.plain  # the same for every release of the family
+            return OK
         error = self.inner.error
         if error is not None:
             reading.go_message = error.go_message

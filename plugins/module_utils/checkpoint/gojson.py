@@ -95,6 +95,22 @@ def parse(text: str) -> Node:
     return _Scanner(text).document()
 
 
+_SMALL = 1 << 20
+
+
+def is_small(text: str) -> bool:
+    """Whether `parse` may keep a node for every value: the text is short, or nearly all of it is one string."""
+    if len(text) < _SMALL:
+        return True
+    if not text.startswith('{"Data":"'):
+        return False
+    try:
+        end: int = _scan_string(text, len('{"Data":"'), True)[1]
+    except json.decoder.JSONDecodeError:
+        return False
+    return len(text) - end < _SMALL
+
+
 def parse_at(text: str, start: int) -> Node:
     """Read the value that begins at ``text[start]``, whatever follows it. Raises `GoSyntaxError` as `parse` does."""
     return _Scanner(text).value_at(start)
