@@ -22,12 +22,12 @@ import time
 # The link that `make` keeps: through it the collection can be imported from any checkout.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / ".build"))
 
-import mutations  # noqa: E402
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import REFUSED, diagnose  # noqa: E402
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError  # noqa: E402
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.other_files import read_other  # noqa: E402
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.planning import plan_repair  # noqa: E402
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.report import diagnosis_report  # noqa: E402
+import mutations
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import REFUSED, diagnose
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.other_files import read_other
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.planning import plan_repair
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.report import diagnosis_report
 
 BATCH = 500
 TARGETS = (None, "1.30", "1.36")
