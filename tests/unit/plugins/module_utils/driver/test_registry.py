@@ -104,6 +104,17 @@ async def test_an_unknown_driver_with_a_failing_socket_tells_why(root: pathlib.P
         assert caught.value.facts["failing"] == [str(settings.registration_socket)]
 
 
+@pytest.mark.asyncio
+async def test_a_file_that_stands_where_a_socket_should_is_told(root: pathlib.Path) -> None:
+    (root / "plugins_registry").mkdir()
+    for name in (f"{NAME}-reg.sock", "other-reg.sock"):
+        (root / "plugins_registry" / name).write_text("")
+    async with registry(root) as drivers:
+        with pytest.raises(DriverNotRegistered, match=f"{NAME}-reg.sock is no socket") as caught:
+            await drivers.get(NAME)
+        assert "other-reg.sock" not in caught.value.message
+
+
 @pytest.mark.report("F027")
 @pytest.mark.asyncio
 async def test_failed_get_info_is_retried_without_any_file_event(root: pathlib.Path) -> None:
