@@ -15,7 +15,7 @@ from .gojson import encode_text
 _OFFSET = 2166136261
 _PRIME = 16777619
 _MASK = 0xFFFFFFFF
-_PIECE = 1 << 16
+_PIECE = 1 << 12  # joining takes a buffer of 80 bytes for each part
 _DECIMALS = [b"%d " % byte for byte in range(256)]
 
 

@@ -61,7 +61,8 @@ _CONFIG = ApiStruct(
     [
         Field("source", ApiStr("v1.AllocationConfigSource")),
         Field("requests", STRINGS, omit_empty=True),
-        Field("opaque", Pointer(_OPAQUE), omit_empty=True),
+        # of an embedded struct, which Go's error messages name
+        Field("opaque", Pointer(_OPAQUE), "DeviceConfiguration.opaque", omit_empty=True),
     ],
 )
 _DEVICES = ApiStruct(

@@ -22,15 +22,30 @@ _NUMERIC = ("int", "uint", "float", "time.Duration", "checksum.Checksum", "os.Fi
 
 
 class DecodeStoppedError(Exception):
-    """A type's own ``UnmarshalJSON`` failed; the message is Go's."""
+    """A type's own ``UnmarshalJSON`` failed; the message is Go's.
+
+    With ``fault`` the failure is a type error from inside, to which Go adds the place; the message is the type wanted.
+    """
+
+    def __init__(self, message: str, fault: Node | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+class _EnoughFaultsError(Exception):
+    """So much is wrong that the rest of the value serves nobody."""
 
 
 class Recorder(Decoding):
-    """A decoding pass that also keeps the node of the first fault, and not more faults than anybody reads."""
+    """A decoding pass that also keeps the node of the first fault, and not more faults than anybody reads.
 
-    def __init__(self, text: str) -> None:
+    Where the value itself does not matter once it is faulty, decoding ends with the last fault that is kept.
+    """
+
+    def __init__(self, text: str, to_the_end: bool) -> None:
         super().__init__(text)
         self.first: Node | None = None
+        self.to_the_end = to_the_end
         self._shared: dict[str, str] = {}
 
     def shared(self, value: str) -> str:
@@ -45,6 +60,8 @@ class Recorder(Decoding):
         if len(self.faults) < _MOST_FAULTS:
             self.faults.append(TypeFault(path, expected, node.kind))
             self.first = self.first or node
+        elif not self.to_the_end:
+            raise _EnoughFaultsError
 
 
 @dataclasses.dataclass
@@ -62,13 +79,21 @@ class Decoded:
     first: Node | None = None
 
 
-def decode(form: GoType, root: Node, text: str, value: t.Any) -> Decoded:
-    """Read ``root`` over ``value``, which is changed in place as far as Go would."""
-    recorder = Recorder(text)
+def decode(form: GoType, root: Node, text: str, value: t.Any, to_the_end: bool = False) -> Decoded:
+    """Read ``root`` over ``value``, which is changed in place as far as Go would.
+
+    Of a document with very many faults the value is incomplete unless it is asked for ``to_the_end``.
+    """
+    recorder = Recorder(text, to_the_end)
     try:
         value = form.decode(root, value, "", recorder)
+    except _EnoughFaultsError:
+        pass
     except DecodeStoppedError as stop:
-        return Decoded(value, str(stop), recorder.faults, stopped=True)
+        message = str(stop)
+        if stop.fault is not None:
+            message = _type_error(form, root, stop.fault, text, message) or ""
+        return Decoded(value, message, recorder.faults, stopped=True)
     if recorder.first is None:
         return Decoded(value)
     return Decoded(value, _type_error(form, root, recorder.first, text) or "", recorder.faults, first=recorder.first)
@@ -82,12 +107,13 @@ def same_error(form: GoType, root: Node, text: str, wider: Decoded) -> str | Non
     return None if wider.first is None else _type_error(form, root, wider.first, text)
 
 
-def _type_error(form: GoType, root: Node, fault: Node, text: str) -> str | None:
+def _type_error(form: GoType, root: Node, fault: Node, text: str, type_name: str = "") -> str | None:
     """``UnmarshalTypeError.Error()`` for the value at ``fault``, None where decoding does not get there."""
     way = _way_to(form, root, fault.start)
     if way is None:
         return None
     struct, fields, wanted = way
+    wanted = type_name or wanted
     value = fault.kind
     if value == "number" and wanted.startswith(_NUMERIC):
         spelled = text[fault.start : min(fault.end, fault.start + _SHOWN)]
@@ -112,11 +138,13 @@ def _way_to(form: GoType, node: Node, start: int) -> tuple[str, list[str], str] 
                 field = form.field_for(key)
                 if field is not None and child.start <= start < child.end:
                     struct = "" if form.label.startswith("struct {") else form.label.rpartition(".")[2]
-                    fields.append(field.name)
+                    fields.append(field.go_name or field.name)
                     found = (field.type, child)
                     break
         elif isinstance(form, Map):
-            found = next(((form.item, child) for _, child in node.value if child.start <= start < child.end), None)
+            found = next(
+                ((form.item, child) for _unused, child in node.value if child.start <= start < child.end), None
+            )
         elif isinstance(form, Slice):
             found = next(((form.item, child) for child in node.value if child.start <= start < child.end), None)
         if found is None:

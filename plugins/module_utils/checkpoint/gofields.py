@@ -109,7 +109,7 @@ class ApiTime(_WithoutDump):
         if node.kind == "null":
             return gotime.ZERO
         if node.kind != "string":
-            raise DecodeStoppedError(f"json: cannot unmarshal {node.kind} into Go value of type string")
+            raise DecodeStoppedError("string", node)
         return _moment(node.value)
 
     def encode(self, value: t.Any) -> str:

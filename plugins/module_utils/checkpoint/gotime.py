@@ -127,10 +127,10 @@ class _Parser:
         if len(rest) < 6 or rest[3] != ":" or not _DIGITS.issuperset(rest[1:3]):
             raise self._bad("Z07:00")
         self.rest = rest[6:]
-        if int(rest[1:3]) > 24:
-            raise self._error(": time zone offset hour out of range")
         if _DIGITS.issuperset(rest[4:6]) and int(rest[4:6]) > 60:
             raise self._error(": time zone offset minute out of range")
+        if int(rest[1:3]) > 24:
+            raise self._error(": time zone offset hour out of range")
         if rest[0] not in "+-" or not _DIGITS.issuperset(digits):
             self.rest = rest
             raise self._bad("Z07:00")

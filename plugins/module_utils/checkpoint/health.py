@@ -105,10 +105,12 @@ def read_health(data: bytes, now: float | None = None) -> HealthReading:
     except GoSyntaxError as error:
         verdict = HealthVerdict(False, 0, False, error.go_message)
         return HealthReading(verdicts=dict.fromkeys(RELEASES, verdict), findings=[_unreadable(error)])
-    newest = decode(_TYPES[NEWEST], root, text, {})
+    newest = decode(_TYPES[NEWEST], root, text, {}, to_the_end=True)
     reading = HealthReading()
     for release in RELEASES:
-        mine = newest if not newest.go_message or release == NEWEST else decode(_TYPES[release], root, text, {})
+        mine = newest
+        if newest.go_message and release != NEWEST:
+            mine = decode(_TYPES[release], root, text, {}, to_the_end=True)
         reading.verdicts[release] = _verdict(mine)
     reading.devices = list(_devices(newest.value, now))
     reading.releases = _writers(text, bool(reading.devices)) if root.kind == "object" else ()
@@ -154,14 +156,17 @@ def _patches(root: Node) -> list[tuple[int, int, str]]:
             patches[name] = (driver.start, driver.end, _EMPTY_DRIVER)
             continue
         devices: Node | None = None
-        empty = True
+        empty, again = True, False
         for key, node in driver.members():
             empty = False
             if struct.field_for(key) is not None:
+                again = devices is not None
                 devices = node
         if devices is None:
             inside = driver.start + 1
             patches[name] = (inside, inside, f'"Devices":{{}}{"" if empty else ","}')
+        elif devices.kind == "null" and again:  # what stands in the earlier one must not come to light
+            patches[name] = (driver.start, driver.end, _EMPTY_DRIVER)
         elif devices.kind == "null":
             patches[name] = (devices.start, devices.end, "{}")
     return sorted(patches.values())

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .gojson import MAX_DEPTH, GoSyntaxError, Node, _Scanner
+from .gojson import MAX_DEPTH, TOO_DEEP, GoSyntaxError, Node, _Scanner
 
 _WS = r"[ \t\n\r]*"
 # A value that holds nothing else, of strings only those without escapes.
@@ -54,7 +54,7 @@ class _Checker(_Scanner):
             char = text[pos : pos + 1]
             if char in ("{", "["):
                 if len(closing) >= MAX_DEPTH:
-                    raise GoSyntaxError("syntax", pos, "exceeded max depth")
+                    raise self._unexpected(pos, TOO_DEEP)
                 end = "}" if char == "{" else "]"
                 pos = self._blanks(pos + 1)
                 if text[pos : pos + 1] != end:

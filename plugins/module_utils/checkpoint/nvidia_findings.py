@@ -58,8 +58,9 @@ def diagnose(reading: NvidiaReading, part: Part, text: str, boot_id: str, instal
     found += _skew(reading, text, installed)
     found += _boot(reading, boot_id)
     found += _claim_states(reading)
-    found += _null_entries(part)
-    found += _without_allocation(part)
+    if reading.readable_by:
+        found += _null_entries(part)
+        found += _without_allocation(part)
     return found
 
 

@@ -60,7 +60,7 @@ def _plugin_device(version: str) -> Field:
         "device",
         Pointer(
             ApiStruct(
-                "kubeletplugin.Device",
+                "main.CheckpointedDevice" if _since(version, V0_4, _CHECKSUM) else "kubeletplugin.Device",
                 [
                     Field("Requests", STRINGS),
                     Field("PoolName", STRING),
