@@ -108,7 +108,8 @@ class Tree:
             return None
         inner = item.module[len(OURS) + 1 :].replace(".", "/")
         for candidate in (f"{inner}/{item.name}" if item.name else "", inner):
-            if candidate and (self.utils / f"{candidate.lstrip('/')}.py").is_file():
+            endings = (".py", ".pyi") if item.typing_only else (".py",)  # a stub is there for the type checker alone
+            if candidate and any((self.utils / f"{candidate.lstrip('/')}{ending}").is_file() for ending in endings):
                 return f"{OURS}.{candidate.lstrip('/').replace('/', '.')}"
         return ""
 

