@@ -71,9 +71,9 @@ def test_a_file_cut_at_every_byte_is_never_sound(kind: str) -> None:
 def test_flipped_bits(kind: str) -> None:
     rng = random.Random(kind)
     originals = [vectors.read(name) for name in SMALL[kind] + MORE[kind]]
-    for _ in range(700):
+    for _unused in range(700):
         data = bytearray(rng.choice(originals))
-        for _ in range(rng.choice([1, 1, 1, 2, 8])):
+        for _unused in range(rng.choice([1, 1, 1, 2, 8])):
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         look(kind, bytes(data))
 
@@ -82,7 +82,7 @@ def test_a_flipped_bit_in_what_the_checksums_cover_is_found() -> None:
     rng = random.Random(11)
     original = vectors.read("nvidia/gpu.nvidia.com/v0.4.1/one_claim.json")
     before = nvidia.read_nvidia(original)
-    for _ in range(700):
+    for _unused in range(700):
         data = bytearray(original)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         reading = nvidia.read_nvidia(bytes(data))
@@ -167,5 +167,5 @@ def test_time_grows_with_the_size(kind: str, unit: bytes) -> None:
         look(kind, b'{"x":[' + unit * count)
         return time.process_time() - started
 
-    small = min(seconds(4000) for _ in range(3))
+    small = min(seconds(4000) for _unused in range(3))
     assert seconds(32000) < 24 * max(small, 0.004)

@@ -143,8 +143,8 @@ def test_content_that_no_file_can_serve_is_refused_in_words(claims: list[b.Claim
 
 def test_any_text_can_be_given_any_checksum() -> None:
     rng = random.Random(5)
-    for _ in range(200):
-        text = "".join(chr(rng.randrange(32, 0x2FF)) for _ in range(rng.randrange(200)))
+    for _unused in range(200):
+        text = "".join(chr(rng.randrange(32, 0x2FF)) for _unused in range(rng.randrange(200)))
         target = rng.randrange(1 << 32)
         blanks = universal.blanks_for(zlib.crc32((text + " " * 64).encode()), target)
         assert set(blanks) <= {" ", "\t"}
