@@ -259,7 +259,6 @@ def main() -> None:
             "with_api": {"type": "bool", "default": False},
             "node_name": {"type": "str"},
         },
-        mutually_exclusive=[("kubelet_root", "registry_directory")],
         required_if=[("with_api", True, ("node_name",))],
         supports_check_mode=True,
     )

@@ -144,7 +144,8 @@ async def _unprepare(
         return _result(False, [], records, [])
     async with DriverRegistry(request.registry, notify=False) as drivers:
         if check:
-            await _reachable(request, drivers).need(calls)
+            labels = {uid: _label(records[uid]) for uid in uids} | {entry.uid: entry.label for entry in foreign}
+            await _reachable(request, drivers).need(calls, labels)
             return _result(True, calls, records, [uid for uid in uids if uid not in leaving], released=released)
         after: Records = records
         changed = bool(foreign)
@@ -156,6 +157,10 @@ async def _unprepare(
             await unprepare_directly(drivers, foreign, request.timeout)
     left = [uid for uid in uids if uid in after]
     return _result(changed, calls, after, left, released=released, findings=findings)
+
+
+def _label(record: Record) -> str:
+    return f"{record.state.namespace}/{record.state.name} ({record.state.uid})"
 
 
 def _to_tell(record: Record) -> list[str]:

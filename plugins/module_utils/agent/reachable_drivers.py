@@ -41,12 +41,12 @@ class ReachableDrivers:
             sockets=sockets,
         )
 
-    async def need(self, calls: t.Iterable[t.Mapping[str, t.Any]]) -> None:
-        """Raise DraError unless all drivers of these calls can be called; it names their claims."""
+    async def need(self, calls: t.Iterable[t.Mapping[str, t.Any]], labels: t.Mapping[str, str]) -> None:
+        """Raise DraError unless all drivers of these calls can be called; it names their claims by ``labels``."""
         for call in calls:
             try:
                 await self.get(call["driver"])
             except DraError as error:
-                uids = ", ".join(call["claims"])
-                message = f"ResourceClaim {uids} would stay held: {error.message}"
+                claims = ", ".join(labels[uid] for uid in call["claims"])
+                message = f"ResourceClaim {claims} would stay held: {error.message}"
                 raise DraError(message, error.hint, **error.facts) from error

@@ -274,7 +274,7 @@ async def test_a_driver_that_is_gone_keeps_the_claim_until_it_is_back(node: Node
     for check in (True, False):
         with pytest.raises(DraError) as failed:
             await node.claim("unprepared", pod={"metadata": {"uid": "p-1"}}, check=check)
-        for part in ("u-1", GPU, str(node.registry), "Check that the driver runs"):
+        for part in ("team-a/c1 (u-1)", GPU, str(node.registry), "Check that the driver runs"):
             assert part in str(failed.value), part
     assert "p-1" in str(failed.value)
     assert "state=forgotten" in str(failed.value)
