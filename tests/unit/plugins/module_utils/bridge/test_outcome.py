@@ -46,7 +46,8 @@ def test_a_result_is_returned_as_it_is() -> None:
 @pytest.mark.report("F093")
 def test_an_expected_failure_is_a_message_with_its_next_step_and_its_facts() -> None:
     def work() -> dict[str, t.Any]:
-        raise DraError("It says {{ lookup('env', 'HOME') }}.", "Look.", path="/a", claim_uid="u-1")  # pylint: disable=raising-format-tuple
+        # pylint: disable-next=raising-format-tuple
+        raise DraError("It says {{ lookup('env', 'HOME') }}.", "Look.", path="/a", claim_uid="u-1")
 
     assert ended(work) == {
         "failed": True,
