@@ -23,7 +23,7 @@ def inspection(report: Json, everything: bool = False) -> str:
     lines += _faults(report["faults"], everything)
     lines += _claims(report["claims"], everything)
     lines += _next_step(report)
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(visible, lines)) + "\n"
 
 
 def _other(report: Json) -> str:
@@ -37,7 +37,7 @@ def _other(report: Json) -> str:
     lines += _faults(report["faults"], everything=True)
     for claim in report["claims"]:
         lines.append(visible(f"  claim {claim['namespace']}/{claim['name']} {claim['uid']} {claim['state']}"))
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(visible, lines)) + "\n"
 
 
 def _summary(report: Json) -> t.Iterator[str]:
@@ -162,4 +162,4 @@ def change(result: Json, check: bool) -> str:
             lines.append(f"      loses {visible(step['loses'])}")
     if result["backup_file"]:
         lines.append(f"  backup    {result['backup_file']}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(visible, lines)) + "\n"
