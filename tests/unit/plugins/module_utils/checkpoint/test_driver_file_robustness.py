@@ -31,12 +31,6 @@ SMALL = {
         "dra-example-driver/v0.3-v0.4/empty_uid_and_duplicate.json",
     ),
 }
-MORE = {
-    "health": (),
-    "nvidia": ("nvidia/gpu.nvidia.com/v25.8.0/two_claims_mixed.json",),
-    "compute-domain": ("nvidia/compute-domain.nvidia.com/v25.3.0/one_claim.json",),
-    "example-driver": ("dra-example-driver/v0.1-v0.2/four_claims_mixed.json",),
-}
 
 
 def look(kind: str, data: bytes) -> t.Any:
@@ -70,7 +64,7 @@ def test_a_file_cut_at_every_byte_is_never_sound(kind: str) -> None:
 @pytest.mark.parametrize("kind", READERS)
 def test_flipped_bits(kind: str) -> None:
     rng = random.Random(kind)
-    originals = [vectors.read(name) for name in SMALL[kind] + MORE[kind]]
+    originals = [vectors.read(name) for name in SMALL[kind]]
     for _unused in range(700):
         data = bytearray(rng.choice(originals))
         for _unused in range(rng.choice([1, 1, 1, 2, 8])):
@@ -127,7 +121,7 @@ def test_any_document_of_the_known_keys(kind: str, text: str) -> None:
     look(kind, text.encode())
 
 
-N = 50000
+N = 20000
 HEAPS = {
     "zeros": b"\0" * 4 * N,
     "blanks": b" " * 4 * N,

@@ -86,6 +86,17 @@ def test_a_long_number_is_cut_in_the_message() -> None:
     )
 
 
+def test_an_error_from_inside_a_time_names_the_place() -> None:
+    found = decoded(
+        PLUGIN.document, b'{"v1":{"preparedClaims":{"u":{"status":{"allocation":{"allocationTimestamp":7}}}}}}'
+    )
+    assert found.stopped
+    assert found.go_message == (
+        "json: cannot unmarshal number into Go struct field "
+        "AllocationResult.v1.preparedClaims.status.allocation.allocationTimestamp of type string"
+    )
+
+
 def test_not_more_faults_are_kept_than_anybody_reads() -> None:
     found = decoded(PLUGIN.document, b'{"v1":{"preparedClaims":{"u":{"preparedDevices":[' + b"1," * 5000 + b"1]}}}}")
     assert len(found.faults) == 50

@@ -102,6 +102,13 @@ def test_devices_as_they_stand_in_the_file() -> None:
     assert (devices[3].pool, devices[3].device) == ("rack/a", "b")
 
 
+def test_very_many_faults_hide_no_device() -> None:
+    wrong = ",".join(f'"p/{number}":{{"PoolName":{number}}}' for number in range(200))
+    data = f'{{"d":{{"Devices":{{{wrong}}}}},"e":null}}'.encode()
+    verdict = health.read_health(data).verdicts[health.NEWEST]
+    assert verdict[:3] == (False, 200, True)
+
+
 UPDATED = gotime.parse_rfc3339("2026-05-14T10:11:12.123456789Z") / 1e9
 
 

@@ -83,6 +83,16 @@ def test_depth_limit(depth: int, inner: str) -> None:
     assert refusal(lazyjson.read_root) == refusal(gojson.parse)
 
 
+@pytest.mark.parametrize(
+    "text", [r'["a\"]b",{"c\\":"\\\"}"}]', r'{"x":{"\"":["\\"]},"y":"\\\\"}', r'["\\",["\"","]"]]']
+)
+def test_escaped_quotes_end_no_string(text: str) -> None:
+    assert outcome(lazyjson.read_root, text) == outcome(gojson.parse, text)
+    for lazy, whole in zip(lazyjson.read_root(text).value, gojson.parse(text).value):
+        skipped, kept = (lazy[1], whole[1]) if isinstance(lazy, tuple) else (lazy, whole)
+        assert skipped.end == kept.end
+
+
 def test_a_view_can_be_walked_twice_and_left_early() -> None:
     root = lazyjson.read_root('{"a":[1,{"b":2}],"c":[],"d":{"e":"f"},"a":3}')
     for key, child in root.value:

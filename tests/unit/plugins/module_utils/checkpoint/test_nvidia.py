@@ -96,6 +96,20 @@ def test_the_writing_version_is_among_the_guesses(name: str) -> None:
     assert severe <= {"nvidia_prepare_started"}
 
 
+@pytest.mark.parametrize(
+    ("name", "writers"),
+    [
+        ("v25.3.0/one_claim", (V25_3,)),
+        ("v25.8.0/one_claim", (V25_8, V25_12, V0_4)),
+        ("v25.12.0/one_claim", (V25_12, V0_4)),
+        ("v0.4.1/one_claim", (V0_4,)),
+        ("main-2026-08-07/one_claim", (MAIN,)),
+    ],
+)
+def test_who_could_have_written_a_file(name: str, writers: tuple[str, ...]) -> None:
+    assert read(f"gpu.nvidia.com/{name}.json").written_by == writers
+
+
 @pytest.mark.report("F045")
 def test_an_undamaged_file_of_another_version_is_told_apart_from_a_damaged_one() -> None:
     skew = by_code(read("gpu.nvidia.com/v0.4.1/two_claims_mixed.json"))["nvidia_version_skew"]
