@@ -19,8 +19,9 @@ from .handshake import DRA_PLUGIN, PluginInfo, RegistrationCall, check_plugin, c
 from .timings import Timings
 from .watch import find_sockets
 
-# A module's user waits for this; a driver that is alive answers in milliseconds.
-SCAN_TIMINGS = Timings(dial=2.0)
+# A module's user waits for this. A driver that is alive answers in milliseconds, but on a node that is busy it may take
+# seconds, and calling it dead would be worse than the wait.
+SCAN_TIMINGS = Timings(dial=2.0, get_info=5.0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -120,6 +120,13 @@ async def test_two_instances_of_a_driver(node: Node) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_driver_on_a_busy_node_is_not_called_dead(node: Node) -> None:
+    async with node.driver(GPU, "slow:method=get_info,seconds=1.5"):
+        result = await report(node)
+    assert ([one["reachable"] for one in result["drivers"]], codes(result)) == ([True], [])
+
+
+@pytest.mark.asyncio
 async def test_a_directory_that_is_not_there(node: Node) -> None:
     node.registry.rmdir()
     result = await report(node)
