@@ -9,6 +9,7 @@ for every other request.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 
@@ -107,9 +108,11 @@ class Server:
         if "watch" in request.query:
             response = web.StreamResponse()
             await response.prepare(request)
-            for start in range(0, len(self._events), 1 << 16):
-                await response.write(self._events[start : start + (1 << 16)])
-            await asyncio.Event().wait()
+            with contextlib.suppress(ConnectionError):  # the client goes when it has seen enough
+                for start in range(0, len(self._events), 1 << 16):
+                    await response.write(self._events[start : start + (1 << 16)])
+                await asyncio.Event().wait()
+            return response
         limit = int(request.query.get("limit", self.count))
         page = int(request.query.get("continue", "0")) // limit
         return web.Response(body=self.pages(kind, limit)[page], content_type="application/json")

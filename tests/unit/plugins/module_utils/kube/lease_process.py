@@ -17,7 +17,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import 
 async def main(url: str, identity: str, duration: float) -> None:
     """Hold the lease and write."""
     claims = resource_of("ResourceClaim")
-    settings = LeaseSettings(duration=duration, renew_deadline=duration * 0.6, retry=duration * 0.15)
+    settings = LeaseSettings(duration=duration, renew_deadline=duration * 0.75, retry=duration * 0.1)
     async with KubeClient.connect(ClusterAccess(url, "a test"), tries=1) as client:
 
         async def work(fence: Fence) -> None:
@@ -26,7 +26,7 @@ async def main(url: str, identity: str, duration: float) -> None:
             async def write() -> None:
                 while True:
                     await fenced.patch(claims, {"writer": identity}, "c1", "team-a")
-                    await asyncio.sleep(0.002)
+                    await asyncio.sleep(0.02)
 
             await asyncio.gather(write(), write())
 

@@ -18,7 +18,7 @@ import pytest
 from .lease_api import LeaseApi, lease_api
 
 HERE = pathlib.Path(__file__).resolve().parent
-DURATION = 2.0
+DURATION = 3.0
 
 
 @contextlib.asynccontextmanager
