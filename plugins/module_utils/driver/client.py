@@ -240,16 +240,20 @@ class DriverClient:
 
     async def _rpc(self, method: str, path: str, request: bytes, deadline: float) -> tuple[bytes, Instance]:
         loop = asyncio.get_running_loop()
-        first_try = True
+        may_repeat, uncounted = True, False
         while True:
             instance = await self._ready_instance(deadline, method)
+            connection, lost = instance.connection, instance.connection.lost
             try:
-                return await instance.connection.call(path, request, deadline - loop.time()), instance
+                return await connection.call(path, request, deadline - loop.time()), instance
             except CallError as error:
-                if error.code == "UNAVAILABLE" and first_try and loop.time() < deadline:
-                    first_try = False
-                    await instance.connection.doubt()
-                    continue
+                if error.code == "UNAVAILABLE" and loop.time() < deadline and (may_repeat or uncounted):
+                    # Where the loss is not known yet, the repeated call may go down the same broken connection and
+                    # never leave this process: such a call does not count.
+                    known = await connection.loss_known(lost)
+                    if may_repeat or known:
+                        may_repeat, uncounted = False, may_repeat and not known
+                        continue
                 raise call_failed(self.name, method, instance.endpoint, error.code, error.text) from error
 
     def _wrong_answer(

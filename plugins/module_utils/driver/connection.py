@@ -116,13 +116,12 @@ class Connection:
             await channel.wait_for_state_change(state)
             state = channel.get_state(try_to_connect=True)
 
-    async def doubt(self) -> None:
-        """After a call that failed: give the loss of the connection a moment to become known.
+    async def loss_known(self, lost: int) -> bool:
+        """After a call that failed: whether the connection was lost since ``lost`` was noted, known after a moment.
 
-        The call fails first, and gRPC tells the state of the channel a little later. A call in between would go down
-        the same broken connection.
+        The call fails first, and gRPC tells the state of the channel a little later.
         """
-        await self.signal.until(lambda: not self.connected, _STATE_LAG)
+        return await self.signal.until(lambda: self.lost > lost or not self.connected, _STATE_LAG)
 
     def _note(self, connected: bool) -> None:
         if connected == self.connected:

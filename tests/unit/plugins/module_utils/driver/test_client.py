@@ -16,6 +16,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.driver.claims import (
     PrepareResult,
     ResourceHandle,
 )
+from ansible_collections.nodeops.dra.plugins.module_utils.driver.connection import CallError
 from ansible_collections.nodeops.dra.plugins.module_utils.driver.errors import (
     PERMANENT_CODES,
     DriverCallFailed,
@@ -278,6 +279,36 @@ async def test_unavailable_is_repeated_once(root: pathlib.Path, generation: str)
             with pytest.raises(DriverCallFailed, match="UNAVAILABLE"):
                 await client.prepare(claims("u-1"))
         assert len(driver.claim_calls) == 4
+
+
+@pytest.mark.report("F036")
+@pytest.mark.parametrize("lost_when_repeated", [True, False])
+@pytest.mark.asyncio
+async def test_a_repeat_on_a_connection_that_was_already_broken_does_not_count(
+    root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, lost_when_repeated: bool
+) -> None:
+    """On a busy machine gRPC tells of the loss only after the call was repeated."""
+    async with driver_and_client(root) as (driver, client):
+        connection = client._instances.of(NAME)[0].connection
+        real, tries = connection.call, 0
+
+        async def broken_twice(path: str, request: bytes, timeout: float) -> bytes:
+            nonlocal tries
+            tries += 1
+            if tries == 2:
+                connection.lost += lost_when_repeated
+            if tries <= 2:
+                raise CallError("UNAVAILABLE", "Broken pipe")
+            return await real(path, request, timeout)
+
+        monkeypatch.setattr(connection, "call", broken_twice)
+        if lost_when_repeated:
+            assert (await client.prepare(claims("u-1")))["u-1"].error is None
+        else:
+            with pytest.raises(DriverCallFailed, match="Broken pipe"):
+                await client.prepare(claims("u-1"))
+        assert tries == (3 if lost_when_repeated else 2)
+        assert len(driver.claim_calls) == (1 if lost_when_repeated else 0)
 
 
 @pytest.mark.report("F036")
