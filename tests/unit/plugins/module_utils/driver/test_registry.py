@@ -397,6 +397,8 @@ async def test_the_end_of_the_registry_ends_everything(root: pathlib.Path) -> No
     async with SimulatedDriver(config(root)) as driver:
         async with registry(root) as drivers:
             client = await drivers.wait_for(NAME, 20)
+            # A driver that has not heard of its registration yet would be deregistered at the end.
+            await until(drivers, lambda: drivers.registrations()[0].state is RegistrationState.REGISTERED)
             driver.faults.add("hang")
             call = asyncio.create_task(client.prepare(claims("u-1")))
             await driver.wait_for(lambda: len(driver.calls_of("prepare")) == 1)
