@@ -10,7 +10,7 @@ import typing as t
 from . import claim_checks, file_checks, salvage, startup
 from .document import Document, Reading
 from .entries import RICHEST, Entry, EntryList
-from .faults import Fault, counted, fault, releases_text
+from .faults import ALL_THAT_IS_CUT, Fault, counted, fault, releases_text
 from .formats import (
     CRC,
     CRC_1_31,
@@ -129,6 +129,7 @@ def diagnose(
     diagnosis = Diagnosis(document, release)
     diagnosis.faults = file_checks.check_bytes(document)
     diagnosis.base = document if document.error is None else _sound_part(document)
+    _distrust_an_early_end(diagnosis)
     if diagnosis.base is None:
         diagnosis.saved = salvage.search(file_checks.utf16_text(data) or document.text)
         diagnosis.family = diagnosis.saved.family if diagnosis.saved.saved else salvage.family_hint(document.text)
@@ -148,6 +149,22 @@ def _sound_part(document: Document) -> Document | None:
     if document.error is not None and document.error.kind == "trailing_data":
         return Document(encode_text(document.text[: document.error.offset]))
     return None
+
+
+def _distrust_an_early_end(diagnosis: Diagnosis) -> None:
+    """Search the whole file where its document was closed by chance: lost bytes can leave brackets that happen to fit.
+
+    Kubelets write the checksum last, so a document that has none was not meant to end there. Whole claims behind it
+    are then its own, unless one of them is in the document as well: that is the rest of an older file.
+    """
+    base = diagnosis.base
+    if base is None or "checksum" in {fold(key) for key, _unused in base.outer.root.members()}:
+        return
+    for number, item in enumerate(diagnosis.faults):
+        if item.code == "trailing_data" and 0 < item.facts["claims_in_rest"] == item.facts["claims_only_in_rest"]:
+            diagnosis.base = None
+            again = fault(item.code, item.place, item.text, item.facts, repair="rebuild", loses=ALL_THAT_IS_CUT)
+            diagnosis.faults[number] = again
 
 
 def _diagnose_document(diagnosis: Diagnosis, document: Document, known_pods: t.Collection[str] | None) -> None:

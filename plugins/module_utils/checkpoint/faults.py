@@ -31,7 +31,7 @@ class Kind:
 
 
 _FAILS = {ALL: "does not start"}
-_SALVAGE = "every claim that is not complete in the file"
+ALL_THAT_IS_CUT = "every claim that is not complete in the file"
 _NOTHING: t.Mapping[str, str] = {ALL: "loads it without a word"}
 
 KINDS: t.Mapping[str, Kind] = {
@@ -43,19 +43,19 @@ KINDS: t.Mapping[str, Kind] = {
     "empty_file": Kind("error", _FAILS, "rebuild", "all claims: the file holds none"),
     "blank_file": Kind("error", _FAILS, "rebuild", "all claims: the file holds none"),
     "zero_filled": Kind("error", _FAILS, "rebuild", "all claims: the file holds only zero bytes"),
-    "zero_bytes": Kind("error", _FAILS, "rebuild", _SALVAGE),
-    "truncated": Kind("error", _FAILS, "rebuild", _SALVAGE),
+    "zero_bytes": Kind("error", _FAILS, "rebuild", ALL_THAT_IS_CUT),
+    "truncated": Kind("error", _FAILS, "rebuild", ALL_THAT_IS_CUT),
     "trailing_data": Kind("error", _FAILS, "cut_trailing_data", "the bytes after the document"),
-    "not_json": Kind("error", _FAILS, "rebuild", _SALVAGE),
+    "not_json": Kind("error", _FAILS, "rebuild", ALL_THAT_IS_CUT),
     "byte_order_mark": Kind("error", _FAILS, "rebuild", ""),
     "utf16": Kind("error", _FAILS, "rebuild", ""),
-    "too_deep": Kind("error", _FAILS, "rebuild", _SALVAGE),
+    "too_deep": Kind("error", _FAILS, "rebuild", ALL_THAT_IS_CUT),
     "invalid_utf8": Kind("warning", {ALL: "reads each invalid byte as U+FFFD, so names differ from the real ones"}),
     "wrong_type": Kind("error", _FAILS, "reset_field", "the value of that field"),
     "impossible_claim": Kind("error", _FAILS, "drop_claim", "the claim: its driver is never told to unprepare it"),
     "checksum_mismatch": Kind("error", _FAILS, "recompute_checksum", ""),
     "other_release": Kind("error", {}, "convert", ""),
-    "unknown_format": Kind("error", {OLD: "does not start", NEW: "loads an empty list"}, "rebuild", _SALVAGE),
+    "unknown_format": Kind("error", {OLD: "does not start", NEW: "loads an empty list"}, "rebuild", ALL_THAT_IS_CUT),
     "unknown_version": Kind(
         "warning",
         {OLD: "ignores it, but it counts for the checksum", NEW: "ignores it"},

@@ -11,7 +11,7 @@ from . import gojson, salvage
 from .claim_checks import key_faults
 from .document import MISMATCH, Document, Part
 from .entries import RICHEST
-from .faults import Fault, counted, fault, releases_text
+from .faults import ALL_THAT_IS_CUT, Fault, counted, fault, releases_text
 from .formats import CRC, CRC_DOCUMENT, DATA_API_VERSION, DATA_KIND, FNV, FORMATS, Format
 from .gojson import GoSyntaxError
 from .gotypes import TypeFault, fold
@@ -203,7 +203,7 @@ def _type_fault(item: TypeFault, releases: t.Sequence[str], prefix: str) -> Faul
         {"expected": item.expected, "found": item.found},
         effects={releases_text(releases): "does not start"},
         repair="rebuild" if whole else None,
-        loses="every claim that is not complete in the file" if whole else None,
+        loses=ALL_THAT_IS_CUT if whole else None,
     )
 
 

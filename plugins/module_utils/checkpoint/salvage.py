@@ -64,7 +64,7 @@ def unescape(text: str) -> str:
 
 
 def search(text: str) -> Salvage:
-    """All whole claims in some text, of the family that has most of them. Linear in the text.
+    """All whole claims in some text, of the family that has most of them, with equal numbers of the newer. Linear.
 
     A list may stand in the open, inside one string (the ``crc`` family), or inside two, where a tool quoted the file.
     """
@@ -76,12 +76,16 @@ def search(text: str) -> Salvage:
         level = _mend_spelling(level)
         for family in (FNV, CRC):
             found = _search_in(level, family)
-            if (len(found.saved), found.broken) > (len(best.saved), best.broken):
+            if _rank(found) > _rank(best):
                 best = found
         if "\\" not in level:
             break
         level = unescape(level)
     return best
+
+
+def _rank(found: Salvage) -> tuple[int, bool, int]:
+    return len(found.saved), bool(found.saved) and found.family == CRC, found.broken
 
 
 def _mend_spelling(text: str) -> str:
