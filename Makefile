@@ -18,7 +18,7 @@ VENV_KEY := $(shell cat requirements/*.txt hack/make_venv.py | sha256sum | cut -
 READY := $(VENV)/.ready-$(VENV_KEY)
 GATE = $(VENV)/bin/python hack/gate.py
 
-.PHONY: help venv quickstart test lint sanity units integration bench fuzz build format proto clean
+.PHONY: help venv quickstart test lint sanity units integration bench fuzz kills contract build format proto clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -53,6 +53,13 @@ bench: $(READY) ## Measure speed and memory, print a table
 
 fuzz: $(READY) ## Long run of the fuzzers
 	@$(GATE) fuzz
+
+kills: $(READY) ## Kill processes at every step of a write, a prepare and an unprepare; print the counts
+	@$(GATE) kills
+
+# From the command line only: nobody should test against a cluster because of a variable of the shell.
+contract: $(READY) ## Contract of an API server: the embedded one, or that of a cluster (KUBECONFIG=FILE)
+	@CONTRACT_KUBECONFIG='$(if $(filter command,$(firstword $(origin KUBECONFIG))),$(KUBECONFIG))' $(GATE) contract
 
 build: $(READY) ## Collection archive and dra-checkpoint.pyz in dist/
 	@$(GATE) build

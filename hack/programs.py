@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -43,6 +45,28 @@ def fuzz() -> int:
     return foreground("fuzz", [sys.executable, "tests/fuzz/run.py"], "tests/fuzz/run.py")
 
 
+def kills() -> int:
+    """Every point at which a process can be killed while it writes, prepares or unprepares; the counts are printed."""
+    tests = ["checkpoint/test_store_kill.py", "manager/test_crash.py"]
+    paths = [f"tests/unit/plugins/module_utils/{name}" for name in tests]
+    os.environ["DRA_EVERY_CRASH_POINT"] = "1"
+    return foreground("kills", [sys.executable, "-m", "pytest", "-q", "-s", "--color=no", *paths], paths[0])
+
+
+def contract() -> int:
+    """The contract suite, against the cluster of CONTRACT_KUBECONFIG, else against the embedded API server."""
+    where = os.environ.get("CONTRACT_KUBECONFIG", "")
+    if where and not pathlib.Path(where).is_file():
+        sys.stderr.write(f"contract: the kubeconfig {where} is not there\n")
+        return 2
+    sys.stdout.write(
+        f"the cluster of {where}\n" if where else "the embedded API server; KUBECONFIG=FILE for a cluster\n"
+    )
+    return foreground(
+        "contract", [sys.executable, "-m", "pytest", "-q", "--color=no", "tests/contract"], "tests/contract"
+    )
+
+
 def proto() -> int:
     """Generate the message descriptors again."""
     return foreground("proto", [sys.executable, "hack/gen_proto.py"], "hack/gen_proto.py")
@@ -72,6 +96,8 @@ PROGRAMS: dict[str, t.Callable[[], int]] = {
     "quickstart": quickstart,
     "bench": bench,
     "fuzz": fuzz,
+    "kills": kills,
+    "contract": contract,
     "proto": proto,
     "build": build,
 }

@@ -64,3 +64,5 @@ def test_killed_at_every_system_call(tmp_path: Path, scenario: str, how: str, be
     assert [outcome["others"] for outcome in result["outcomes"]][-1] == (
         {"dra_manager_state.19700101T000000Z.bak": "old"} if scenario == "backup" else {}
     )
+    means = "system call" if how == "ptrace" else "wrapped call"
+    sys.stdout.write(f"{scenario}: killed at each of {result['points']} points ({means}), old or new file each time\n")
