@@ -30,6 +30,11 @@ else:
 GRACE = 1.0
 
 
+def pytest_sessionstart() -> None:
+    """Where a loop was set once, plugins that ask for the current one do not make one that nobody closes."""
+    asyncio.set_event_loop(None)
+
+
 def socket_numbers() -> set[str]:
     """Inodes of the sockets that this process has open; empty where there is no /proc."""
     numbers = set()
