@@ -140,13 +140,14 @@ class KubeClient(Requester):
         *,
         field_manager: str = "",
         dry_run: bool = False,
+        shape: t.Any = None,
         timeout: float | None = None,
-    ) -> JsonObject:
+    ) -> t.Any:
         """Make an object; apiVersion and kind are filled in. Raises ``AlreadyExistsError``."""
         call = call_for(resource, "create", namespace, str((body.get("metadata") or {}).get("name", "")))
         query = write_query(field_manager=field_manager, dry_run=dry_run)
         answer = await self.request(call, query=query, body=_typed(resource, body), timeout=timeout)
-        return t.cast("JsonObject", self._decode(call, answer, None))
+        return self._decode(call, answer, shape)
 
     async def replace(
         self,
@@ -177,8 +178,9 @@ class KubeClient(Requester):
         subresource: str = "",
         field_manager: str = "",
         dry_run: bool = False,
+        shape: t.Any = None,
         timeout: float | None = None,
-    ) -> JsonObject:
+    ) -> t.Any:
         """Change an object; fields that the patch does not name stay as they are, known to us or not.
 
         With ``metadata.resourceVersion`` in a merge patch it only succeeds on that state (else ``ConflictError``).
@@ -187,7 +189,7 @@ class KubeClient(Requester):
         call = call_for(resource, "patch", namespace, name, subresource)
         query = write_query(field_manager=field_manager, dry_run=dry_run)
         answer = await self.request(call, query=query, body=body, content_type=kind, timeout=timeout)
-        return t.cast("JsonObject", self._decode(call, answer, None))
+        return self._decode(call, answer, shape)
 
     async def apply(
         self,
@@ -200,8 +202,9 @@ class KubeClient(Requester):
         force: bool = True,
         subresource: str = "",
         dry_run: bool = False,
+        shape: t.Any = None,
         timeout: float | None = None,
-    ) -> JsonObject:
+    ) -> t.Any:
         """Server-side apply: fields of an earlier apply by this manager that are left out now are removed."""
         call = call_for(resource, "patch", namespace, name, subresource)
         query = [*write_query(field_manager=field_manager, dry_run=dry_run), ("force", "true" if force else "false")]
@@ -213,7 +216,7 @@ class KubeClient(Requester):
             timeout=timeout,
             repeatable=True,
         )
-        return t.cast("JsonObject", self._decode(call, answer, None))
+        return self._decode(call, answer, shape)
 
     async def delete(
         self,

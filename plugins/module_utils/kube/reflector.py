@@ -216,7 +216,10 @@ class Reflector(t.Generic[T]):
         self._news()
         for number, raw in enumerate(items, 1):
             reading = self._read(raw)
-            meta = self._head(raw) if reading.malformed else None
+            # The head of what is not kept matters only where something may have been kept before: not in a first list.
+            meta = self._head(raw) if reading.malformed or (reading.obj is None and len(self.store)) else None
+            if reading.obj is None and not reading.malformed and meta is not None:
+                self.store.drop(key_of(meta))
             if reading.obj is not None:
                 meta = self.store.codec.meta(reading.obj)
                 self.store.put(reading.obj, force=force)
@@ -318,7 +321,7 @@ class Reflector(t.Generic[T]):
         elif reading.obj is not None:
             self.store.put(reading.obj)
         elif not reading.malformed:
-            self.store.remove(key)  # it was of interest before, and is not any more
+            self.store.drop(key)  # it was of interest before, and is not any more
         if self._relist is None:
             self._advance(meta.resource_version)
         elif reading.obj is not None or reading.malformed:

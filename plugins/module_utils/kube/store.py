@@ -21,11 +21,14 @@ class Handler(t.Generic[T]):
     """Functions that hear of changes, called one after the other in the step in which the store changed.
 
     They only note what is to be done, usually a key for a work queue; they must neither wait nor change an object.
+    ``dropped`` is for objects that exist but are of no interest to the codec any more; without it they count as
+    deleted.
     """
 
     added: t.Callable[[T], None] | None = None
     updated: t.Callable[[T, T], None] | None = None
     deleted: t.Callable[[T], None] | None = None
+    dropped: t.Callable[[T], None] | None = None
 
 
 class Store(t.Generic[T]):
@@ -122,9 +125,17 @@ class Store(t.Generic[T]):
             self._tell("deleted", old if final is None else final)
         return old
 
+    def drop(self, key: Key) -> None:
+        """Take an object out that still exists but is not to be kept any more."""
+        old = self._index.pop(key)
+        if old is not None:
+            self._tell("dropped", old)
+
     def _tell(self, what: str, *objects: T) -> None:
         for handler in tuple(self._handlers):
             function = getattr(handler, what)
+            if function is None and what == "dropped":
+                function = handler.deleted
             if function is not None:
                 self._call(function, *objects)
 

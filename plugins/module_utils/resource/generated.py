@@ -177,6 +177,15 @@ def find_pod_group_claim(pod_group: JsonObject, entry: PodClaim, claims: t.Itera
     return min(found, key=_age_and_name) if found else None
 
 
+def has_same_origin(claim: JsonObject, wanted: JsonObject) -> bool:
+    """Whether a claim that exists is what the creation of ``wanted`` would have made: same owner UID, same entry."""
+    owner, other = controlling_owner(claim), controlling_owner(wanted)
+    if owner is None or other is None or not owner.uid or owner.uid != other.uid:
+        return False
+    annotation = ("metadata", "annotations", POD_CLAIM_ANNOTATION)
+    return claim_view(claim).text(*annotation) == claim_view(wanted).text(*annotation)
+
+
 def _age_and_name(claim: JsonObject) -> tuple[str, str]:
     view = claim_view(claim)
     # RFC 3339 in UTC with whole seconds: text order is time order.

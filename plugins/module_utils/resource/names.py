@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import typing as t
 
 #: Annotation on a generated claim; its value is the name of the entry in ``spec.resourceClaims`` (since 1.28).
@@ -50,3 +51,14 @@ def name_with_suffix(base: str, choose: t.Callable[[str], str]) -> str:
     """The name that an API server makes of ``base``: cut, plus five characters picked by ``choose``."""
     suffix = "".join(choose(SUFFIX_ALPHABET) for _unused in range(SUFFIX_LENGTH))
     return base[:GENERATE_NAME_LIMIT] + suffix
+
+
+def derived_name(base: str, owner_uid: str, claim_name: str, attempt: int = 0) -> str:
+    """The name of a generated claim, with a suffix that follows from what the claim is for.
+
+    It looks like one that the API server makes of ``generateName``. But whoever makes the claim of this entry of this
+    very owner comes to the same name, so a create that is repeated after a lost answer, or made by two controllers at
+    once, meets the first one and not a free place. ``attempt`` counts up where a name is taken by something else.
+    """
+    digest = iter(hashlib.sha256(f"{owner_uid}/{claim_name}/{attempt}".encode()).digest())
+    return name_with_suffix(base, lambda alphabet: alphabet[next(digest) % len(alphabet)])

@@ -1,0 +1,9 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import asyncio
+
+# looptime asks for the current loop around every test. For a test that is not asynchronous Python would then make one
+# that nobody closes, and its ResourceWarning fails some later test. Once a loop was set, even to None, none is made.
+asyncio.set_event_loop(None)
