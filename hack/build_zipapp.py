@@ -34,9 +34,9 @@ if sys.version_info < (3, 9):
     sys.exit("dra-checkpoint: needs Python 3.9 or newer, this is %d.%d. Try: python3.9 dra-checkpoint.pyz"
              % sys.version_info[:2])
 
-from dra_checkpoint.__main__ import main  # noqa: E402
+from dra_checkpoint.__main__ import run  # noqa: E402
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(run())
 """
 )
 

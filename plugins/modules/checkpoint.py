@@ -15,7 +15,7 @@ description:
     from one Kubernetes release to another, or goes back to the newest good copy of it.
   - A change is planned in full first. Then, while no kubelet runs on this root directory, the old file is copied to a
     backup beside it, the new one is written and renamed into place, read again and compared. Whatever fails on the way
-    leaves the file as it was.
+    leaves the file as it was. In check mode a kubelet may run.
   - What need not change stays as it was, letter for letter, unknown fields and the order of keys included.
   - It needs nothing but the Python 3.9 of the node, so it works on a node that is otherwise broken.
 extends_documentation_fragment:
@@ -30,8 +30,8 @@ options:
         the kubelet of that release accepts.
       - V(converted) carries a file that at least one release reads to O(target_version), and names what the target
         cannot hold.
-      - V(restored) replaces the file by O(restore_from), or by the newest copy that the kubelet of O(target_version)
-        starts with.
+      - V(restored) replaces the file by O(restore_from), or else a file that is not good by the newest copy that is.
+        A file is good if the kubelet of O(target_version) starts with it and nothing in it breaks that kubelet later.
       - V(absent) removes the file, after a backup. The kubelet then forgets which drivers it must tell to unprepare.
     type: str
     choices: [repaired, converted, restored, absent]
@@ -132,7 +132,8 @@ options:
                 default: []
   restore_from:
     description:
-      - The copy to restore, for O(state=restored). When it is absent, the newest good one is taken.
+      - The copy to restore, for O(state=restored). When it is absent, the newest good one is taken, from beside the
+        file and from O(ring_directory), unless the file itself is good.
     type: path
   ring_directory:
     description:
@@ -266,7 +267,7 @@ backup_file:
   type: str
   sample: /var/lib/kubelet/dra_manager_state.20261130T120000Z.bak
 restored_from:
-  description: The copy that was restored.
+  description: The copy that was restored. Null if the file was good as it was.
   returned: when O(state=restored)
   type: str
   sample: /var/lib/kubelet/dra_manager_state.20261129T120000Z.bak

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
+import shutil
 import stat
 import subprocess
 import sys
+import typing as t
 import zipfile
 
 import pytest
@@ -16,9 +19,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILDER = ROOT / "hack" / "build_zipapp.py"
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "plugins" / "module_utils" / "checkpoint" / "__main__.py").exists(), reason="no program to pack yet"
-)
+LAYER = "ansible_collections.nodeops.dra.plugins.module_utils.checkpoint"
+FIXTURES = ROOT / "tests" / "unit" / "fixtures" / "checkpoint"
 
 
 def build(target: pathlib.Path) -> pathlib.Path:
@@ -66,6 +68,60 @@ def test_a_broken_file_is_told_without_a_stack_trace(tmp_path: pathlib.Path) -> 
     assert told.returncode == 1, told.stderr
     assert "dra_manager_state" in told.stdout
     assert "Traceback" not in told.stdout + told.stderr
+
+
+def by_collection(folder: pathlib.Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Run the same program from the collection."""
+    collections = next(path for path in sys.path if (pathlib.Path(path) / "ansible_collections" / "nodeops").is_dir())
+    return subprocess.run(
+        [sys.executable, "-m", LAYER, *argv],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": collections},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+COMMANDS: t.Sequence[tuple[str, ...]] = (
+    ("inspect", "dra_manager_state"),
+    ("inspect", "dra_manager_state", "--output", "json", "--kubelet", "1.36"),
+    ("repair", "dra_manager_state", "--check"),
+    ("repair", "dra_manager_state"),
+    ("inspect", "dra_manager_state"),
+    ("convert", "dra_manager_state", "--to", "universal", "--output", "json"),
+    ("repair", "dra_manager_state", "--drop", "default/claim-1"),
+    ("restore", "dra_manager_state", "--from", "copy"),
+    ("convert", "dra_manager_state", "--to", "1.26"),
+    ("convert", "dra_manager_state"),
+    ("inspect", "."),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_it_does_what_the_collection_does(tmp_path: pathlib.Path) -> None:
+    """One broken file through all commands: the same words, the same exit status, the same bytes."""
+    packed, unpacked = tmp_path / "a", tmp_path / "b"
+    for folder in (packed, unpacked):
+        folder.mkdir()
+        shutil.copy(FIXTURES / "damaged/1.35-1.36/bad_checksum_zero.json", folder / "dra_manager_state")
+        shutil.copy(FIXTURES / "1.35-1.36/multi_claim_order_a.json", folder / "copy")
+    program = build(packed / "dra-checkpoint.pyz")
+    statuses = []
+    for command in COMMANDS:
+        by_program, expected = run(program, *command), by_collection(unpacked, *command)
+        answers = [
+            (
+                done.returncode,
+                re.sub(r"Z(\.[0-9]+)?\.bak", "Z.bak", re.sub("[0-9]{8}T[0-9]{6}", "T", done.stdout + done.stderr)),
+            )
+            for done in (by_program, expected)
+        ]
+        assert answers[0] == (answers[1][0], answers[1][1].replace(str(unpacked), str(packed))), command
+        assert (packed / "dra_manager_state").read_bytes() == (unpacked / "dra_manager_state").read_bytes(), command
+        statuses.append(by_program.returncode)
+    assert statuses == [1, 1, 0, 0, 0, 0, 0, 0, 2, 2, 2]
 
 
 def test_a_folder_cannot_be_looked_at(tmp_path: pathlib.Path) -> None:

@@ -17,15 +17,11 @@ Result = dict[str, t.Any]
 
 
 def run(module: AnsibleModule, work: t.Callable[[], Result]) -> t.NoReturn:
-    """Do the work and exit with its result; an expected failure becomes ``fail_json`` with its facts.
-
-    No result has a key ``path``: Ansible would add the mode and owner of whatever stands there to it.
-    """
+    """Do the work and exit with its result; an expected failure becomes ``fail_json`` with its facts."""
     try:
         result = work()
     except DraError as error:
-        facts = {("file" if key == "path" else key): value for key, value in error.facts.items()}
-        module.fail_json(msg=str(error), **facts)
+        module.fail_json(**error.to_dict())
     module.exit_json(**result)
     raise AssertionError("exit_json does not return")
 

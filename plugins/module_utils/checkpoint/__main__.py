@@ -9,7 +9,10 @@ could not be looked at or was not changed.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
+import os
 import sys
 import typing as t
 
@@ -19,6 +22,7 @@ from .errors import DraError
 from .selection import Selection, Selector
 
 EXIT_SOUND, EXIT_FAULTS, EXIT_FAILED = 0, 1, 2
+_EXIT_INTERRUPTED, _EXIT_PIPE_CLOSED = 130, 141  # as a shell tells it of SIGINT and SIGPIPE
 _STATES = {"repair": "repaired", "convert": "converted", "restore": "restored"}
 
 
@@ -29,14 +33,30 @@ def main(argv: t.Sequence[str] | None = None) -> int:
         return _inspect(options) if options.command == "inspect" else _change(options)
     except DraError as error:
         if options.output == "json":
-            _write_json({"failed": True, "msg": str(error), **error.facts})
+            _write_json(error.to_dict())
         else:
             sys.stderr.write(f"{console.visible(str(error))}\n")
         return EXIT_FAILED
 
 
+def run() -> int:
+    """`main` for a terminal: names that it cannot show, a pager that is closed early and Ctrl-C make no stack trace."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        status = main()
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):  # Python flushes once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _EXIT_PIPE_CLOSED
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+
+
 def _inspect(options: argparse.Namespace) -> int:
-    report = statefile.inspect(_location(options), target=options.kubelet, known_pods=options.known_pod)
+    report = statefile.inspect(_location(options), target=options.target, known_pods=options.known_pod)
     if options.output == "json":
         _write_json({"changed": False, **report})
     else:
@@ -47,7 +67,7 @@ def _inspect(options: argparse.Namespace) -> int:
 def _change(options: argparse.Namespace) -> int:
     request = statefile.Request(
         state=_STATES[options.command],
-        target=options.to if options.command == "convert" else options.kubelet,
+        target=options.target,
         selection=_selection(options),
         known_pods=getattr(options, "known_pod", None),
         backup=getattr(options, "source", None),
@@ -56,7 +76,8 @@ def _change(options: argparse.Namespace) -> int:
     )
     result = statefile.change(_location(options), request, check=options.check)
     if options.output == "json":
-        _write_json(result)
+        diff = {"before": result.pop("before"), "after": result.pop("after")}
+        _write_json({**result, "diff": diff})
     else:
         sys.stdout.write(console.change(result, options.check))
     return EXIT_SOUND
@@ -106,8 +127,9 @@ def _parser() -> argparse.ArgumentParser:
     repair = _command(commands, "repair", "mend every fault that has a repair, keep every claim that is whole")
     _add_change(repair, select=True)
     repair.add_argument("--known-pod", action="append", metavar="UID", help=_KNOWN_POD)
-    convert = _command(commands, "convert", "carry the file to another release")
-    convert.add_argument("--to", required=True, metavar="VERSION", help="a release (1.31), a format, or universal")
+    convert = _command(commands, "convert", "carry the file to another release", kubelet=False)
+    to = "a release (1.31), a format, or universal"
+    convert.add_argument("--to", dest="target", required=True, metavar="VERSION", help=to)
     _add_change(convert, select=True)
     restore = _command(commands, "restore", "go back to the newest good copy")
     restore.add_argument("--from", dest="source", metavar="COPY", help="this copy instead of the newest good one")
@@ -120,12 +142,15 @@ _KNOWN_POD = "a pod that exists (repeat for each); other pods in the file are th
 
 
 def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str, *, kubelet: bool = True
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    description = text[0].upper() + text[1:] + "."
+    parser = commands.add_parser(name, help=text, description=description, allow_abbrev=False)
     parser.add_argument("file", nargs="?", metavar="FILE", help="default: the state file of this node's kubelet")
     parser.add_argument("--kubelet-root", metavar="DIRECTORY", help="the kubelet's --root-dir, found if not given")
-    parser.add_argument("--kubelet", metavar="VERSION", help="the Kubernetes release that the node runs, such as 1.36")
+    if kubelet:
+        what = "the Kubernetes release that the node runs, such as 1.36"
+        parser.add_argument("--kubelet", dest="target", metavar="VERSION", help=what)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
     return parser
 
@@ -141,4 +166,4 @@ def _add_change(parser: argparse.ArgumentParser, *, select: bool) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run())

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from .diagnosis import FAULTY, REFUSED, SOUND
-from .faults import releases_text
+from .faults import counted, releases_text
 
 Json = t.Mapping[str, t.Any]
 _MARKS = {"error": "ERROR", "warning": "WARN ", "info": "info "}
@@ -61,7 +61,8 @@ def _summary(report: Json) -> t.Iterator[str]:
     if report["claims_in_file"] is not None:
         yield f"  claims    {report['claims_in_file']}"
     elif report["exists"]:
-        broken = f", {report['claims_broken']} more are cut" if report["claims_broken"] else ""
+        cut = report["claims_broken"]
+        broken = f", {cut} more {'is' if cut == 1 else 'are'} cut" if cut else ""
         yield f"  claims    {report['claims_saved']} can be saved{broken}"
     if report["kubelet"]:
         yield f"  kubelet   pid {report['kubelet']['pid']} runs on {report['kubelet_root']}"
@@ -134,7 +135,7 @@ def _next_step(report: Json) -> t.Iterator[str]:
         return
     if not repair["changed"]:
         return
-    yield f"A repair would keep {repair['claims']} claims:"
+    yield f"A repair would keep {counted(repair['claims'], 'claim')}:"
     steps: t.Sequence[Json] = repair["steps"]
     for step in steps[:_MOST]:
         at = f" at {step['place']}" if step["place"] else ""
@@ -148,10 +149,14 @@ def _next_step(report: Json) -> t.Iterator[str]:
 
 def change(result: Json, check: bool) -> str:
     """A result of `statefile.change`."""
+    before = counted(result["claims_before"], "claim")
     if not result["changed"]:
-        return f"{result['file']}: nothing to do, {result['claims_before']} claims.\n"
+        lines = [f"{result['file']}: nothing to do, {before}."]
+        if result.get("restored_from", "") is None:
+            lines.append("The file is good as it is. To go back all the same, name a copy (--from).")
+        return "\n".join(map(visible, lines)) + "\n"
     verb = "would be changed" if check else "changed"
-    lines = [f"{result['file']}: {verb}, {result['claims_before']} claims before, {result['claims_after']} after."]
+    lines = [f"{result['file']}: {verb}, {before} before, {result['claims_after']} after."]
     if result["format"]:
         lines.append(f"  format    {result['format']}")
     if result.get("restored_from"):

@@ -24,5 +24,13 @@ class DraError(Exception):
         self.hint = hint
         self.facts = facts
 
+    def to_dict(self) -> dict[str, t.Any]:
+        """As a module that fails returns it.
+
+        No result has a key ``path``: Ansible would add the mode and owner of whatever stands there to it.
+        """
+        facts = {("file" if key == "path" else key): value for key, value in self.facts.items()}
+        return {"failed": True, "msg": str(self), **facts}
+
     def __str__(self) -> str:
         return f"{self.message} {self.hint}" if self.hint else self.message

@@ -40,6 +40,11 @@ KINDS: t.Mapping[str, Kind] = {
         {ALL: "creates an empty file, and does not know which prepared claims to unprepare"},
         remedy="Restore a backup if claims were prepared on this node; otherwise nothing needs to be done.",
     ),
+    "missing_directory": Kind(
+        "warning",
+        {ALL: "makes the directory at its start"},
+        remedy="Check the path: a kubelet that ran on this node has made its root directory.",
+    ),
     "empty_file": Kind("error", _FAILS, "rebuild", "all claims: the file holds none"),
     "blank_file": Kind("error", _FAILS, "rebuild", "all claims: the file holds none"),
     "zero_filled": Kind("error", _FAILS, "rebuild", "all claims: the file holds only zero bytes"),

@@ -176,13 +176,16 @@ _BY_RELEASE = {release: form for form in FORMATS for release in form.releases}
 _VERSION = re.compile(r"v?(1)\.([0-9]+)(?:\.[0-9]+)?(?:[-+].*)?")
 
 
-def release_of(version: str) -> str:
-    """``v1.31.4+k3s1`` and the like as ``1.31``. Raises `DraError` when it is no Kubernetes version."""
+def release_of(version: str, or_else: str = "") -> str:
+    """``v1.31.4+k3s1`` and the like as ``1.31``. Raises `DraError` when it is no Kubernetes version.
+
+    ``or_else`` names for the error what else may be given.
+    """
     match = _VERSION.fullmatch(version.strip())
     if match is None:
         raise DraError(
             f"'{version}' is not a Kubernetes version.",
-            f"Give a release such as 1.31, one of the formats {', '.join(_BY_NAME)}, or {UNIVERSAL}.",
+            f"Give a release such as 1.31{or_else}.",
             found=version,
         )
     return f"{match.group(1)}.{match.group(2)}"
@@ -197,7 +200,7 @@ def format_for(target: str) -> Format:
     name = target.strip()
     if name in _BY_NAME:
         return _BY_NAME[name]
-    release = release_of(name)
+    release = release_of(name, f", one of the formats {', '.join(_BY_NAME)}, or {UNIVERSAL}")
     if release in _BY_RELEASE:
         return _BY_RELEASE[release]
     if int(release.split(".")[1]) < 27:

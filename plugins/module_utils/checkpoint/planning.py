@@ -66,7 +66,7 @@ def plan_repair(
     if target is not None and target.strip() == UNIVERSAL:
         return _plan_universal(data, known_pods, selection)
     form = format_for(target) if target else None
-    release = _release_for(target, form)
+    release = release_for(target)
     diagnosis = diagnose(data, release=release, known_pods=known_pods)
     if data is None and not selection.add:
         return Plan(None, None, str(form or ""), [], [])
@@ -80,10 +80,11 @@ def plan_repair(
     return _settle(data, draft, diagnosis, form, release)
 
 
-def _release_for(target: str | None, form: Format | None) -> str | None:
+def release_for(target: str | None) -> str | None:
     """The release to judge a file by: the one named, or the newest that writes the format that was named."""
-    if target is None or form is None:
+    if not target:
         return None
+    form = format_for(target)
     return form.releases[-1] if target.strip() == form.name else known_release(target)
 
 

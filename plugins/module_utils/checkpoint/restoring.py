@@ -14,7 +14,8 @@ from .draft import Step
 from .entries import Entry
 from .errors import DraError
 from .file_errors import StoreError
-from .planning import Plan, known_release
+from .formats import UNIVERSAL
+from .planning import Plan, release_for
 from .report import claim_report
 
 
@@ -32,10 +33,13 @@ class Candidate:
 
 @dataclasses.dataclass
 class Restoration:
-    """The plan to restore one copy, and all copies that were considered, newest first."""
+    """The plan to restore one copy, and all copies that were considered, newest first.
+
+    ``chosen`` is None where the file is good as it is.
+    """
 
     plan: Plan
-    chosen: Backup
+    chosen: Backup | None
     candidates: list[Candidate]
 
 
@@ -49,20 +53,25 @@ def plan_restore(
 ) -> Restoration:
     """Restore ``backup``, or the newest copy beside ``path`` or in the directory ``ring`` that will do.
 
-    A copy will do if the kubelet of ``target`` (a release; any kubelet if None) starts with it. Raises `DraError` when
-    there is no copy, or none that will do, with the reason for each.
+    A file that will do itself is only replaced by a ``backup`` that is named: the newest copy of a good file is often
+    the one that was made before it was restored. A file will do if the kubelet of ``target`` (a release or a format;
+    any kubelet if None, all of them if ``universal``) starts with it and nothing in it breaks that kubelet later.
+    Raises `DraError` when there is no copy, or none that will do, with the reason for each.
     """
-    release = known_release(target)
+    for_all = target is not None and target.strip() == UNIVERSAL
+    release = None if for_all else release_for(target)
     if backup is not None:
         chosen, content = _single(backup), store.read_file(backup, follow=True).data
-        problem = _problem(content, release)
+        problem = _problem(content, release, for_all)
         if problem:
             raise DraError(
                 f"Backup {backup} is not good: {problem}",
-                "Choose another copy, or repair the file itself (state=repaired).",
+                "Choose another copy, repair this one first, or repair the file itself (state=repaired).",
                 backup=backup,
             )
         return Restoration(_plan(data, content), chosen, [Candidate(chosen)])
+    if data is not None and not _problem(data, release, for_all):
+        return Restoration(_plan(data, data), None, [])
     candidates: list[Candidate] = []
     for item in list_backups(path, ring=ring):
         try:
@@ -70,7 +79,7 @@ def plan_restore(
         except StoreError as error:
             candidates.append(Candidate(item, str(error)))
             continue
-        problem = _problem(content, release)
+        problem = _problem(content, release, for_all)
         candidates.append(Candidate(item, problem))
         if not problem:
             return Restoration(_plan(data, content), item, candidates)
@@ -89,11 +98,11 @@ def _none_good(path: str, ring: str | None, candidates: t.Sequence[Candidate]) -
     return f"None of the {len(candidates)} copies {where} is good ({reasons})."
 
 
-def _problem(content: bytes, release: str | None) -> str:
+def _problem(content: bytes, release: str | None, for_all: bool) -> str:
     diagnosis = diagnose(content, release=release)
-    if diagnosis.status != REFUSED:
-        return ""
-    return next((item.text for item in diagnosis.faults if item.severity == "error"), "no kubelet starts with it")
+    if diagnosis.status == REFUSED or any(item.severity == "error" for item in diagnosis.faults):
+        return next((item.text for item in diagnosis.faults if item.severity == "error"), "no kubelet starts with it")
+    return "Not every release reads it." if for_all and not diagnosis.universal else ""
 
 
 def _plan(data: bytes | None, content: bytes) -> Plan:

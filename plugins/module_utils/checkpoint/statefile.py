@@ -84,11 +84,15 @@ def inspect(
 
 def _file_faults(location: Location) -> list[Fault]:
     faults = []
+    directory = os.path.dirname(os.path.abspath(location.path))
+    if not os.path.lexists(directory):
+        text = f"There is no directory {directory}."
+        faults.append(fault("missing_directory", directory, text, {"directory": directory}))
     if os.path.islink(location.path):
         target = os.path.realpath(location.path)
         faults.append(fault("symlink", location.path, f"The file is a symbolic link to {target}.", {"target": target}))
     try:
-        left = leftovers.stale_temporaries(os.path.dirname(os.path.abspath(location.path)))
+        left = leftovers.stale_temporaries(directory)
     except StoreError:
         return faults  # the directory is gone or not ours to list; reading the file says so
     for item in left:
@@ -139,16 +143,22 @@ def change(location: Location, request: Request, *, check: bool = False) -> Json
     Returns ``changed``, ``steps``, ``lost``, ``before`` and ``after`` (logical content), ``backup_file``, and for
     ``restored`` the copies that were considered.
     """
+    backup = None
+    found, plan, restoration = _plan_for(location, request)
+    if plan.changed and not check:
+        with lock.take_lock(location.path, timeout=request.lock_timeout):
+            found, plan, restoration = _plan_for(location, request)  # whoever held the lock may have changed the file
+            if plan.changed:
+                _refuse_while_in_use(location, request.force)
+                backup = _write(location, found, plan)
+    return _result(location, plan, restoration, backup)
+
+
+def _plan_for(location: Location, request: Request) -> tuple[FileContent | None, Plan, Restoration | None]:
+    """The file as it is now, and what to make of it."""
     found = read(location)
     _refuse_other_kinds(location, found)
-    plan, restoration = _plan(location, found, request)
-    if check or not plan.changed:
-        return _result(location, plan, restoration, None)
-    with lock.take_lock(location.path, timeout=request.lock_timeout):
-        found = read(location)  # again: whoever held the lock may have changed it
-        plan, restoration = _plan(location, found, request)
-        _refuse_while_in_use(location, request.force)
-        return _result(location, plan, restoration, _write(location, found, plan))
+    return (found, *_plan(location, found, request))
 
 
 def _refuse_other_kinds(location: Location, found: FileContent | None) -> None:
@@ -251,6 +261,6 @@ def _result(location: Location, plan: Plan, restoration: Restoration | None, bac
         "backup_file": backup,
     }
     if restoration is not None:
-        result["restored_from"] = restoration.chosen.path
+        result["restored_from"] = restoration.chosen.path if restoration.chosen is not None else None
         result["copies"] = [item.to_dict() for item in restoration.candidates]
     return result

@@ -5,13 +5,10 @@
 from __future__ import annotations
 
 import json
-import os
-import pathlib
-import time
 import typing as t
 
 import pytest
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import diagnosis, faults, formats, statefile
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import diagnosis, faults, formats
 
 from . import builders as b
 from . import vectors
@@ -254,8 +251,8 @@ CASES = [
     ),
     Case("no_resource_handles", bare(), "entries", "info", status="sound"),
 ]
-# These two are about the file's place in a directory, not about its bytes: tests further down.
-ELSEWHERE = {"leftover_temporary", "symlink"}
+# These are about the file's place in a directory, not about its bytes: test_statefile has them.
+ELSEWHERE = {"leftover_temporary", "missing_directory", "symlink"}
 
 
 def test_no_code_is_left_without_a_file_that_provokes_it() -> None:
@@ -389,17 +386,3 @@ def test_every_kind_speaks_of_releases_that_exist() -> None:
         for releases in kind.effects:
             if releases != faults.ALL:
                 assert diagnosis.expand(releases) <= set(formats.RELEASES), code
-
-
-def test_symlinks_and_leftovers_are_faults_of_the_place(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "real").write_bytes(GOOD)
-    (tmp_path / "dra_manager_state").symlink_to("real")
-    left = tmp_path / ".1234567890"
-    left.write_bytes(GOOD[:100])
-    os.utime(left, (time.time() - 7200,) * 2)
-    report = statefile.inspect(statefile.locate(str(tmp_path / "dra_manager_state")), with_processes=False)
-    assert [(item["code"], item["place"], item["severity"]) for item in report["faults"]] == [
-        ("symlink", str(tmp_path / "dra_manager_state"), "warning"),
-        ("leftover_temporary", str(left), "info"),
-    ]
-    assert report["faults"][1]["text"] == "An unfinished write of 100 bytes was left 2.0 hours ago."
