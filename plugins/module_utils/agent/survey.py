@@ -112,18 +112,9 @@ def _of_driver(uid: str, sources: Sources) -> Json:
     for driver, claims in sorted(sources.drivers.items()):
         if uid in claims:
             known = claims[uid]
-            devices = [
-                {
-                    "pool": device["pool"],
-                    "device": device["device"],
-                    "share_id": device["share_id"],
-                    "requests": device["requests"],
-                    "cdi_devices": device["cdi_device_ids"],
-                }
-                for device in known["devices"]
-            ]
-            pods = sorted(pod["uid"] for pod in known["pods"])
-            names = {"name": known["name"], "namespace": known["namespace"], "pods": pods}
+            wanted = ("pool", "device", "share_id", "requests", "cdi_devices")
+            devices = [{key: device[key] for key in wanted} for device in known["devices"]]
+            names = {key: known[key] for key in ("name", "namespace", "pods")}
             return {**names, "drivers": [{"name": driver, "devices": devices}], "source": f"driver {driver}"}
     return {"source": "cdi"}
 

@@ -25,11 +25,15 @@ class DriverDevice(t.NamedTuple):
     uuid: str
 
     def to_dict(self) -> dict[str, t.Any]:
-        """The device with JSON types only."""
+        """The device as modules return it, with the names that devices of a kubelet's file have there."""
         return {
-            **self._asdict(),
+            "kind": self.kind,
+            "pool": self.pool,
+            "device": self.device,
+            "share_id": self.share_id,
             "requests": list(self.requests),
-            "cdi_device_ids": list(self.cdi_device_ids),
+            "cdi_devices": list(self.cdi_device_ids),
+            "uuid": self.uuid,
         }
 
 
@@ -47,11 +51,15 @@ class DriverClaim(t.NamedTuple):
     pods: tuple[tuple[str, str], ...]
 
     def to_dict(self) -> dict[str, t.Any]:
-        """The claim with JSON types only."""
+        """The claim as modules return it. Pods go by their UIDs, as in the claims of a kubelet's file."""
         return {
-            **self._asdict(),
+            "uid": self.uid,
+            "name": self.name,
+            "namespace": self.namespace,
+            "pods": sorted(uid for _unused, uid in self.pods),
+            "pod_names": sorted(name for name, _unused in self.pods),
+            "state": self.state,
             "devices": [device.to_dict() for device in self.devices],
-            "pods": [{"name": name, "uid": uid} for name, uid in self.pods],
         }
 
 

@@ -116,7 +116,7 @@ def test_claims_of_the_old_layout_have_devices() -> None:
         "pool": "node-1",
         "device": "gpu-1",
         "requests": ["gpu"],
-        "cdi_device_ids": [
+        "cdi_devices": [
             "k8s.gpu.example.com/gpu=common",
             "k8s.gpu.example.com/gpu=c0de0001-1111-4222-8333-000000000001-gpu-1",
         ],

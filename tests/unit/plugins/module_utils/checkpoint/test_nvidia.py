@@ -237,7 +237,7 @@ def test_claims_with_everything_the_file_has() -> None:
                 "pool": "node-1",
                 "device": "gpu-2",
                 "requests": ["gpu"],
-                "cdi_device_ids": ["k8s.gpu.nvidia.com/claim=c0de0002-1111-4222-8333-000000000002-gpu-2"],
+                "cdi_devices": ["k8s.gpu.nvidia.com/claim=c0de0002-1111-4222-8333-000000000002-gpu-2"],
                 "share_id": None,
                 "uuid": "GPU-4404041a-04cf-1ccf-9e70-000000000002",
             },
@@ -246,12 +246,13 @@ def test_claims_with_everything_the_file_has() -> None:
                 "pool": "node-1",
                 "device": "gpu-1-mig-3",
                 "requests": [],
-                "cdi_device_ids": [],
+                "cdi_devices": [],
                 "share_id": None,
                 "uuid": "MIG-4404041a-04cf-1ccf-9e70-000000000003",
             },
         ],
-        "pods": [{"name": "pod-2", "uid": "b0d00001-aaaa-4bbb-8ccc-000000000001"}],
+        "pods": ["b0d00001-aaaa-4bbb-8ccc-000000000001"],
+        "pod_names": ["pod-2"],
     }
     old = read("gpu.nvidia.com/v25.3.0/two_claims_mixed.json").claims[1]
     assert (old.name, old.state, old.devices[1].uuid) == ("", "PrepareCompleted", reading.claims[1].devices[1].uuid)
