@@ -44,7 +44,7 @@ class Session:
     def __init__(self, client: KubeClient, target: Target, settings: ControllerSettings, metrics: Metrics) -> None:
         self.target, self.settings = target, settings
         self.ready = asyncio.Event()
-        self.queue: WorkQueue[Key] = WorkQueue(QUEUE_NAME, observer=metrics.queue)
+        self.queue: WorkQueue[Key] = WorkQueue(QUEUE_NAME, longest_delay=settings.longest_delay, observer=metrics.queue)
         self.recorder = EventRecorder(client, COMPONENT, host=settings.host)
         self.teller = Teller(self.recorder, settings.grace, settings.tell_again)
         self.caches = {name: Caches(target, name) for name in settings.namespaces or ("",)}

@@ -21,7 +21,7 @@ class Switches:
 class ControllerSettings:
     """``workers`` as many as the original has. ``namespaces`` empty: all.
 
-    ``sweep`` is the time between two looks at everything, for what events may have missed. ``grace`` is how long a
+    A key that fails comes again after a delay that doubles from 5 ms up to ``longest_delay``. ``sweep`` is the time between two looks at everything, for what events may have missed. ``grace`` is how long a
     pod's trouble that mostly passes by itself lasts before an event tells of it; ``tell_again`` when an event is
     repeated while the trouble lasts. ``drain`` is the time for requests under way when the controller is stopped. All
     in seconds.
@@ -33,6 +33,7 @@ class ControllerSettings:
     allow_alpha: bool = True
     pod_groups: bool = True
     check_rights: bool = True
+    longest_delay: float = 1000.0
     sweep: float = 600.0
     grace: float = 5.0
     tell_again: float = 1200.0

@@ -31,6 +31,7 @@ KINDS = {
     "expired": "answers a watch with an ERROR event of code 410",
     "split": "sends a watch in chunks of `size` bytes, in the middle of characters too",
     "no_bookmarks": "leaves out the bookmarks of a watch",
+    "lost_deletes": "leaves out the DELETED events of a watch",
     "stale_list": "answers lists from the state at the time when the fault was set",
 }
 WRITES = ("create", "update", "patch", "delete", "deletecollection")

@@ -28,6 +28,7 @@ from .json_text import from_bytes, to_bytes
 from .recorder import Recorder, Seen
 from .request import ApiRequest, find_place, verb_of
 from .rights import User
+from .store import DELETED
 
 if t.TYPE_CHECKING:
     from aiohttp import web
@@ -235,6 +236,8 @@ class Front:
 
         def render(kind: str, body: bytes) -> bytes:
             nonlocal started
+            if kind == DELETED and "lost_deletes" in faults:
+                return b""
             if form != accepting.PLAIN:
                 body = accepting.event_body(cluster, served, body, form, include, not started)
                 started = True

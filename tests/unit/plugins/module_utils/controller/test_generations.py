@@ -172,7 +172,7 @@ async def test_an_old_claim_without_annotation_is_adopted_up_to_1_30() -> None:
 async def test_the_version_is_discovered_again_when_it_is_served_no_more() -> None:
     async with world("v1beta1") as old, world("v1") as new:
         await old.template()
-        await new.template()
+        await new.grant()
         port = old.server.url.rsplit(":", 1)[1]
         async with old.controller() as controller:
             await old.pod()
