@@ -224,7 +224,7 @@ steps:
   returned: success
   type: list
   elements: dict
-  contains:
+  contains: &step
     action:
       description: The name of the action.
       returned: always
@@ -250,7 +250,7 @@ lost:
   returned: success
   type: list
   elements: dict
-  sample: []
+  contains: *step
 claims_before:
   description: The number of claims in the file before, or of those that could be saved from it.
   returned: success
@@ -272,14 +272,26 @@ restored_from:
   type: str
   sample: /var/lib/kubelet/dra_manager_state.20261129T120000Z.bak
 copies:
-  description: The copies that were looked at, newest first, with C(path), C(recorded_at) and C(problem).
+  description: The copies that were looked at, newest first. None if the file was good as it was.
   returned: when O(state=restored)
   type: list
   elements: dict
-  sample:
-    - path: /var/lib/kubelet/dra_manager_state.20261129T120000Z.bak
-      recorded_at: 1796040000.0
-      problem: ""
+  contains:
+    path:
+      description: The copy.
+      returned: always
+      type: str
+      sample: /var/lib/kubelet/dra_manager_state.20261129T120000Z.bak
+    recorded_at:
+      description: When it was made, in seconds since 1970, by its name if that tells.
+      returned: always
+      type: float
+      sample: 1795953600.0
+    problem:
+      description: Why it will not do, empty if it will.
+      returned: always
+      type: str
+      sample: ""
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -162,7 +162,7 @@ checksum:
       type: int
       sample: 198144363
     computed:
-      description: The number that its data gives.
+      description: The number that its data gives, null if there are no data to read.
       returned: always
       type: int
       sample: 198144363
@@ -208,19 +208,20 @@ claims:
       type: str
       sample: default
     pods:
-      description: The UIDs of the pods that hold it, sorted. Null where the file says null, which makes kubelets panic.
+      description: >-
+        The UIDs of the pods that hold it, sorted. Null where a kubelet's file says null, which makes the kubelet panic.
       returned: always
       type: list
       elements: str
       sample: [b0d00001-aaaa-4bbb-8ccc-000000000001]
     class_name:
-      description: The resource class, in files of 1.27 to 1.30 only.
-      returned: always
+      description: The resource class, null in files of 1.31 and later, which do not have it.
+      returned: when RV(kind) is V(dra_manager_state)
       type: str
       sample: null
     drivers:
       description: The drivers that are called for the claim, sorted by name.
-      returned: always
+      returned: when RV(kind) is V(dra_manager_state)
       type: list
       elements: dict
       contains:
@@ -240,6 +241,30 @@ claims:
               share_id: null
               requests: [req-0]
               cdi_devices: [vendor.example.com/gpu=dev-1]
+    pod_names:
+      description: The names of the pods, sorted.
+      returned: when RV(kind) is V(nvidia) or V(example-driver)
+      type: list
+      elements: str
+      sample: [pod-1]
+    state:
+      description: The driver's own word for how far the claim is, empty if it has none.
+      returned: when RV(kind) is V(nvidia) or V(example-driver)
+      type: str
+      sample: PrepareCompleted
+    devices:
+      description: What the driver prepared, with its own words for the C(kind) of device and its C(uuid).
+      returned: when RV(kind) is V(nvidia) or V(example-driver)
+      type: list
+      elements: dict
+      sample:
+        - kind: gpu
+          pool: node-1
+          device: gpu-1
+          share_id: null
+          requests: [gpu]
+          cdi_devices: [k8s.gpu.nvidia.com/device=gpu-1]
+          uuid: GPU-4cf8db2d-06c0-7d70-1a51-e59b25b2c16c
 faults:
   description: Every fault, the file first, then its members, then its claims.
   returned: success
@@ -318,15 +343,31 @@ repair:
       type: int
       sample: 1
     steps:
-      description: The steps, each with C(action), C(place), C(text) and C(loses).
+      description: The steps, in order.
       returned: always
       type: list
       elements: dict
-      sample:
-        - action: recompute_checksum
-          place: Checksum
-          text: The checksum is 0, the data gives 198144363.
-          loses: ""
+      contains:
+        action:
+          description: The name of the action.
+          returned: always
+          type: str
+          sample: recompute_checksum
+        place:
+          description: Where in the file, or which claim.
+          returned: always
+          type: str
+          sample: Checksum
+        text:
+          description: What it is about, in one sentence.
+          returned: always
+          type: str
+          sample: The checksum is 0, the data gives 198144363.
+        loses:
+          description: What it loses, empty for nothing.
+          returned: always
+          type: str
+          sample: ""
 kubelet:
   description: The kubelet that runs on this root directory, and how to stop it. Null if there is none.
   returned: success
