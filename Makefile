@@ -18,7 +18,7 @@ VENV_KEY := $(shell cat requirements/*.txt hack/make_venv.py | sha256sum | cut -
 READY := $(VENV)/.ready-$(VENV_KEY)
 GATE = $(VENV)/bin/python hack/gate.py
 
-.PHONY: help venv quickstart test lint sanity units integration bench fuzz kills contract build format proto clean
+.PHONY: help venv quickstart test lint sanity units integration bench fuzz soak kills contract build format proto clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -53,6 +53,9 @@ bench: $(READY) ## Measure speed and memory, print a table
 
 fuzz: $(READY) ## Long run of the fuzzers
 	@$(GATE) fuzz
+
+soak: $(READY) ## 2000 random histories of a cluster with controllers that fail and die
+	@$(GATE) soak
 
 kills: $(READY) ## Kill processes at every step of a write, a prepare and an unprepare; print the counts
 	@$(GATE) kills

@@ -45,6 +45,11 @@ def fuzz() -> int:
     return foreground("fuzz", [sys.executable, "tests/fuzz/run.py"], "tests/fuzz/run.py")
 
 
+def soak() -> int:
+    """Random histories of a cluster with controllers that fail and die."""
+    return foreground("soak", [sys.executable, "tests/soak/run.py"], "tests/soak/run.py")
+
+
 def kills() -> int:
     """Every point at which a process can be killed while it writes, prepares or unprepares; the counts are printed."""
     tests = ["checkpoint/test_store_kill.py", "manager/test_crash.py"]
@@ -96,6 +101,7 @@ PROGRAMS: dict[str, t.Callable[[], int]] = {
     "quickstart": quickstart,
     "bench": bench,
     "fuzz": fuzz,
+    "soak": soak,
     "kills": kills,
     "contract": contract,
     "proto": proto,

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import typing as t
 
@@ -69,7 +68,7 @@ class Performer:
         run = _Run(self._gateway, self._metrics, caches)
         for step in plan.steps:
             try:
-                await run.step(step)
+                sent = await run.step(step)
             except (errors.FenceLostError, errors.NotServedError):
                 raise
             except DraError as error:
@@ -79,7 +78,7 @@ class Performer:
                 # The claims that could be made are published all the same.
                 run.failed_entries.add(step.entry)
             else:
-                run.outcome.done.append(step)
+                run.outcome.done += [step] if sent else []
         return run.outcome
 
 
@@ -93,27 +92,26 @@ class _Run:
         self.failed_entries: set[str] = set()
         self.outcome = Outcome()
 
-    async def step(self, step: Step) -> None:
-        """One request."""
+    async def step(self, step: Step) -> bool:
+        """One request; False when it turned out that there is nothing to do."""
         if isinstance(step, CreateClaim):
-            await self._create(step)
-        elif isinstance(step, ApplyNames):
-            await self._publish(step)
-        elif isinstance(step, CreateContext):
-            await self._create_context(step)
-        elif isinstance(step, SelectNode):
-            await self._select_node(step)
-        else:
-            await self._change_claim(step)
+            return await self._create(step)
+        if isinstance(step, ApplyNames):
+            return await self._publish(step)
+        if isinstance(step, CreateContext):
+            return await self._create_context(step)
+        if isinstance(step, SelectNode):
+            return await self._select_node(step)
+        return await self._change_claim(step)
 
     # Claims that are made
 
-    async def _create(self, step: CreateClaim) -> None:
+    async def _create(self, step: CreateClaim) -> bool:
         try:
             made = await self._gateway.create(step.use, step.body, step.namespace)
         except errors.AlreadyExistsError as error:
             self._made[step.entry] = await self._met(step, error)
-            return
+            return False
         except (errors.FenceLostError, errors.NotServedError):
             raise
         except errors.KubeError as error:
@@ -128,6 +126,7 @@ class _Run:
         self._metrics.created(step.body, True)
         self._caches.wrote("ResourceClaim", made)
         self._made[step.entry] = made["metadata"]["name"]
+        return True
 
     async def _met(self, step: CreateClaim, error: errors.AlreadyExistsError) -> str:
         """The name is taken: by the same claim, made before its answer was lost or by another controller, or not."""
@@ -139,12 +138,12 @@ class _Run:
             raise error
         return step.name
 
-    async def _publish(self, step: ApplyNames) -> None:
+    async def _publish(self, step: ApplyNames) -> bool:
         names: dict[str, str | None] = {
             entry: self._made.get(entry, name) for entry, name in step.names.items() if entry not in self.failed_entries
         }
         if not names or (self.failed_entries and not self._made):
-            return
+            return False
         body: Json = {
             "metadata": {"name": step.name, "namespace": step.namespace, "uid": step.uid},
             "status": {"resourceClaimStatuses": claim_status_entries(names)},
@@ -154,15 +153,16 @@ class _Run:
         except errors.NotServedError:
             raise
         except errors.NotFoundError:
-            return  # gone meanwhile; its claims go with it
+            return False  # gone meanwhile; its claims go with it
         self._caches.wrote(step.kind, answer)
+        return True
 
     # Claims that exist
 
-    async def _change_claim(self, step: PatchClaimStatus | RemoveFinalizers | DeleteClaim) -> None:
+    async def _change_claim(self, step: PatchClaimStatus | RemoveFinalizers | DeleteClaim) -> bool:
         claim = self._latest.get(step.name, step.claim)
         if claim is None:
-            return  # a step before has found it gone, or has been its end
+            return False  # a step before has found it gone, or has been its end
         try:
             self._latest[step.name] = await self._changed(step, claim)
         except errors.NotServedError:
@@ -174,6 +174,7 @@ class _Run:
             self._caches.removed("ResourceClaim", claim)
         else:
             self._caches.wrote("ResourceClaim", latest)
+        return True
 
     async def _changed(self, step: PatchClaimStatus | RemoveFinalizers | DeleteClaim, claim: Json) -> Json | None:
         """The claim after the request; None when that was its end."""
@@ -196,14 +197,18 @@ class _Run:
 
     # Scheduling
 
-    async def _create_context(self, step: CreateContext) -> None:
-        # If it exists already, its own event brings the pod here again.
-        with contextlib.suppress(errors.AlreadyExistsError):
-            self._caches.wrote("PodSchedulingContext", await self._gateway.create(step.use, step.body, step.namespace))
+    async def _create_context(self, step: CreateContext) -> bool:
+        try:
+            answer = await self._gateway.create(step.use, step.body, step.namespace)
+        except errors.AlreadyExistsError:
+            return False  # its own event brings the pod here again
+        self._caches.wrote("PodSchedulingContext", answer)
+        return True
 
-    async def _select_node(self, step: SelectNode) -> None:
+    async def _select_node(self, step: SelectNode) -> bool:
         answer = await self._gateway.patch(step.use, step.patch, step.name, step.namespace)
         self._caches.wrote("PodSchedulingContext", answer)
+        return True
 
 
 def _is_for_group(body: Json) -> bool:

@@ -21,10 +21,10 @@ class Switches:
 class ControllerSettings:
     """``workers`` as many as the original has. ``namespaces`` empty: all.
 
-    A key that fails comes again after a delay that doubles from 5 ms up to ``longest_delay``. ``sweep`` is the time between two looks at everything, for what events may have missed. ``grace`` is how long a
-    pod's trouble that mostly passes by itself lasts before an event tells of it; ``tell_again`` when an event is
-    repeated while the trouble lasts. ``drain`` is the time for requests under way when the controller is stopped. All
-    in seconds.
+    A key that fails comes again after a delay that doubles from 5 ms up to ``longest_delay``. ``sweep`` is the time
+    between two looks at everything, for what events may have missed. ``grace`` is how long a pod's trouble that mostly
+    passes by itself lasts before an event tells of it; ``tell_again`` when an event is repeated while the trouble
+    lasts. ``drain`` is the time for requests under way when the controller is stopped. All in seconds.
     """
 
     workers: int = 50

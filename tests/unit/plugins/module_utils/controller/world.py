@@ -52,7 +52,8 @@ class World:
         name = server.settings.versions[0]
         self.version = api_version(name)
         self.release = Release(*server.settings.played_release)
-        self.target = Target(self.version, self.release)
+        groups = "v1alpha2" if self.release >= (1, 36) else None
+        self.target = Target(self.version, self.release, groups, contexts=bool(self.version.scheduling_kind))
         self.classic = not self.version.structured
 
     # Connecting
@@ -239,7 +240,7 @@ def caught_up(world: World, controller: Controller) -> bool:
     assert session is not None
     for caches in session.caches.values():
         for kind, store in caches.stores.items():
-            resource = world.target.resource(kind) if kind != "PodGroup" else caches.target.resource(kind)
+            resource = world.target.resource(kind)
             served = world.server.served(resource.api_version, resource.kind.plural)
             records = world.server.cluster.collection(served.kind).in_namespace(caches.namespace)
             known = {(namespace_of(obj), name_of(obj)): obj["metadata"]["resourceVersion"] for obj in store}
