@@ -131,13 +131,18 @@ def diagnose(
     diagnosis.base = document if document.error is None else _sound_part(document)
     _distrust_an_early_end(diagnosis)
     if diagnosis.base is None:
-        diagnosis.saved = salvage.search(file_checks.utf16_text(data) or document.text)
-        diagnosis.family = diagnosis.saved.family if diagnosis.saved.saved else salvage.family_hint(document.text)
+        _search_whole(diagnosis, file_checks.utf16_text(data) or document.text)
     else:
         _diagnose_document(diagnosis, diagnosis.base, known_pods)
     if release is not None:
         diagnosis.faults = _for_release(diagnosis, release)
     return diagnosis
+
+
+def _search_whole(diagnosis: Diagnosis, text: str) -> None:
+    """Look for whole claims where there is no document to read them from, and for the family of what is left."""
+    diagnosis.saved = salvage.search(text)
+    diagnosis.family = diagnosis.saved.family if diagnosis.saved.saved else salvage.family_hint(text)
 
 
 def _sound_part(document: Document) -> Document | None:
@@ -172,7 +177,7 @@ def _diagnose_document(diagnosis: Diagnosis, document: Document, known_pods: t.C
     family = diagnosis.family = family_of(document)
     if family is None:
         faults.append(fault("unknown_format", "", "The file is JSON, but none of its members belongs to a state file."))
-        diagnosis.saved = salvage.search(document.text)
+        _search_whole(diagnosis, document.text)
         return
     faults += file_checks.check_members(document, family)
     if family == CRC:

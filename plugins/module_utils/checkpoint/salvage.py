@@ -140,9 +140,12 @@ def looks_like_claim(node: Node, family: str) -> bool:
 
 
 def family_hint(text: str) -> str | None:
-    """Which family some broken text belongs to, by the names in it; None when nothing tells."""
-    if re.search(r'"Data"\s*:\s*["{]|DRACheckpoint|ClaimInfoStateList|\\"DriverState|"DriverState"', text, re.I):
+    """Which family some broken text belongs to, by the names in it; None when nothing tells.
+
+    ``Data`` counts last: a resource handle of the other family has a member ``data``.
+    """
+    if re.search(r"DRACheckpoint|ClaimInfoStateList|DriverState", text, re.I):
         return CRC
-    if re.search(r'"entries"\s*:|"CDIDevices"\s*:|\{\s*"version"\s*:', text, re.I):
+    if re.search(r'(?:entries|CDIDevices|ResourceHandles|ClassName)\\*"\s*:|\{\s*\\*"version\\*"\s*:', text, re.I):
         return FNV
-    return None
+    return CRC if re.search(r'"Data"\s*:\s*["{]', text, re.I) else None
