@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import typing as t
 
-OPTIONS = ("kubeconfig", "context", "host", "api_key", "ca_cert", "validate_certs")
-
 
 def cluster_spec() -> dict[str, dict[str, t.Any]]:
     """Everything that a person may say about the API server."""
@@ -16,11 +14,15 @@ def cluster_spec() -> dict[str, dict[str, t.Any]]:
         "context": {"type": "str"},
         "host": {"type": "str"},
         "api_key": {"type": "str", "no_log": True},
-        "ca_cert": {"type": "path"},
-        "validate_certs": {"type": "bool"},
+        "username": {"type": "str"},
+        "password": {"type": "str", "no_log": True},
+        "client_cert": {"type": "path", "aliases": ["cert_file"]},
+        "client_key": {"type": "path", "aliases": ["key_file"], "no_log": False},
+        "ca_cert": {"type": "path", "aliases": ["ssl_ca_cert"]},
+        "validate_certs": {"type": "bool", "aliases": ["verify_ssl"]},
+        "tls_server_name": {"type": "str"},
+        "proxy": {"type": "str"},
+        "no_proxy": {"type": "str"},
+        "impersonate_user": {"type": "str"},
+        "impersonate_groups": {"type": "list", "elements": "str"},
     }
-
-
-def is_wanted(options: t.Mapping[str, t.Any]) -> bool:
-    """Whether anything was said about the API server in the task."""
-    return any(options.get(name) is not None for name in ("kubeconfig", "context", "host"))

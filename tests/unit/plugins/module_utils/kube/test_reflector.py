@@ -47,7 +47,7 @@ async def test_an_object_that_cannot_be_read_stays_as_it_was(caplog: pytest.LogC
         watching(line("MODIFIED", claim("a", 6, count="many")), line("MODIFIED", claim("b", 7, count=3)), stay=False),
         *answers(failure(410, "Expired")),
         *answers(page([claim("a", 6, count="many"), claim("b", 7, count=3)], 9)),
-        codec=t.cast("Codec[Json]", codec_for(Strict)),
+        codec=t.cast(Codec[Json], codec_for(Strict)),
     ) as world:
         await world.api.arrived(3, WATCH)
         assert world.heard == [("added", "a@1"), ("added", "b@2"), ("updated", "b@7")]
