@@ -12,7 +12,7 @@ from .faults import counted, releases_text
 Json = t.Mapping[str, t.Any]
 _MARKS = {"error": "ERROR", "warning": "WARN ", "info": "info "}
 _MOST = 20
-"""Claims and equal faults listed in full; a file may hold thousands. ``--all`` lists every one."""
+"""Claims and steps listed in full; a file may hold thousands. ``--all`` lists every claim, JSON has everything."""
 
 
 def inspection(report: Json, everything: bool = False) -> str:
@@ -161,10 +161,12 @@ def change(result: Json, check: bool) -> str:
         lines.append(f"  format    {result['format']}")
     if result.get("restored_from"):
         lines.append(f"  from      {result['restored_from']}")
-    for step in result["steps"]:
-        lines.append(f"  {step['action']}: {visible(step['text'])}")
+    for step in result["steps"][:_MOST]:
+        lines.append(f"  {step['action']}: {step['text']}")
         if step["loses"]:
-            lines.append(f"      loses {visible(step['loses'])}")
+            lines.append(f"      loses {step['loses']}")
+    if len(result["steps"]) > _MOST:
+        lines.append(f"  ... and {len(result['steps']) - _MOST} more (--output json has them all)")
     if result["backup_file"]:
         lines.append(f"  backup    {result['backup_file']}")
     return "\n".join(map(visible, lines)) + "\n"

@@ -59,7 +59,7 @@ KINDS: t.Mapping[str, Kind] = {
     "wrong_type": Kind("error", _FAILS, "reset_field", "the value of that field"),
     "impossible_claim": Kind("error", _FAILS, "drop_claim", "the claim: its driver is never told to unprepare it"),
     "checksum_mismatch": Kind("error", _FAILS, "recompute_checksum", ""),
-    "other_release": Kind("error", {}, "convert", ""),
+    "other_release": Kind("error", {}, "convert", "what the format of that release cannot hold, see the steps"),
     "unknown_format": Kind("error", {OLD: "does not start", NEW: "loads an empty list"}, "rebuild", ALL_THAT_IS_CUT),
     "unknown_version": Kind(
         "warning",

@@ -51,15 +51,20 @@ def mend(diagnosis: Diagnosis, family: str) -> Draft:
         for item in by_entry.get(number, ()):
             if mended is not None:
                 mended = _MENDERS[item.repair](mended, item)
-                draft.did(item.repair, item.place, item.text, item.loses)
+                _did(draft, item)
         if mended is not None:
             entries.append(mended)
     for number in sorted(by_entry):
         if number >= len(draft.entries):  # of a list that is given twice, in the part that does not count
             for item in by_entry[number]:
-                draft.did(item.repair, item.place, item.text, item.loses)
+                _did(draft, item)
     draft.entries = entries
     return draft
+
+
+def _did(draft: Draft, item: Fault) -> None:
+    """Note the repair of a fault; a conversion notes itself what it loses."""
+    draft.did(item.repair, item.place, item.text, "" if item.repair == "convert" else item.loses)
 
 
 def _mend_file(draft: Draft, item: Fault) -> None:
@@ -69,7 +74,7 @@ def _mend_file(draft: Draft, item: Fault) -> None:
     if item.repair == "recompute_checksum" and draft.family == FNV:
         # the text that is hashed holds the version, and kubelets disagree on what a foreign one means for it
         draft.resets["version"] = _DEFAULTS["version"]
-    draft.did(item.repair, item.place, item.text, item.loses)
+    _did(draft, item)
 
 
 def _rebuild(diagnosis: Diagnosis, family: str) -> Draft:
@@ -78,7 +83,7 @@ def _rebuild(diagnosis: Diagnosis, family: str) -> Draft:
     draft = Draft(saved[0].entry.family if saved else diagnosis.family or family, [])
     for item in diagnosis.faults:
         if item.repair:
-            draft.did(item.repair, item.place, item.text, item.loses)
+            _did(draft, item)
     for item_saved in saved:
         entry = item_saved.entry
         if item_saved.faults:

@@ -300,6 +300,14 @@ def test_a_long_list_is_cut_unless_all_is_wanted(tool: Tool) -> None:
     assert "--all" not in tool.out
 
 
+def test_a_long_row_of_steps_is_cut(tool: Tool) -> None:
+    many = b.crc_file(*[b.crc_claim(number, PodUIDs=None) for number in range(25)])
+    tool("repair", "--check", data=many)
+    assert tool.out.count("set_empty: ") == 20
+    assert tool.out.endswith("  ... and 5 more (--output json has them all)\n")
+    assert len(tool.json("repair", "--check")["steps"]) == 25
+
+
 def test_a_claim_of_an_old_file_is_shown_with_its_cdi_names(tool: Tool) -> None:
     tool("inspect", data=b.fnv_file(b.fnv_claim(1), b.fnv_claim(2, PodUIDs=None, CDIDevices=None)))
     assert (

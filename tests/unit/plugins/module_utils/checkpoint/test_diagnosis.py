@@ -49,6 +49,7 @@ class Case(t.NamedTuple):
 
 
 REBUILD = ("error", "rebuild", "every claim that is not complete in the file", None, "refused")
+CANNOT_HOLD = "what the format of that release cannot hold, see the steps"
 CASES = [
     Case("missing_file", None, "", "info", status="sound"),
     Case("empty_file", b"", "", "error", "rebuild", "all claims: the file holds none", None, "refused"),
@@ -119,9 +120,9 @@ CASES = [
         "recompute_checksum",
         status="refused",
     ),
-    Case("other_release", b.fnv_file(b.fnv_claim()), "", "error", "convert", "", "1.31", "refused"),
-    Case("other_release", b.fnv_file(b.fnv_claim()), "", "error", "convert", "", "1.29", "refused"),
-    Case("other_release", b.crc_file(), "", "error", "convert", "", "1.30", "refused"),
+    Case("other_release", b.fnv_file(b.fnv_claim()), "", "error", "convert", CANNOT_HOLD, "1.31", "refused"),
+    Case("other_release", b.fnv_file(b.fnv_claim()), "", "error", "convert", CANNOT_HOLD, "1.29", "refused"),
+    Case("other_release", b.crc_file(), "", "error", "convert", CANNOT_HOLD, "1.30", "refused"),
     Case("unknown_format", b"[]", "", *REBUILD),
     Case("unknown_format", b"7", "", *REBUILD),
     Case("unknown_format", b'{"a":1}', "", "error", "rebuild", "all that is in the file", alone=False),
