@@ -8,6 +8,7 @@ import typing as t
 
 from .diagnosis import FAULTY, REFUSED, SOUND
 from .faults import counted, releases_text
+from .formats import UNIVERSAL
 
 Json = t.Mapping[str, t.Any]
 _MARKS = {"error": "ERROR", "warning": "WARN ", "info": "info "}
@@ -52,7 +53,8 @@ def _summary(report: Json) -> t.Iterator[str]:
         words[FAULTY] = words[SOUND] = "MISSING: there is no such file"
     yield f"  status    {words[report['status']]}"
     written = f" (Kubernetes {releases_text(report['written_by'])})" if report["written_by"] else ""
-    yield f"  format    {report['format'] or 'unknown'}{written}, {report['size']} bytes"
+    name = UNIVERSAL if report["universal"] else f"{report['format'] or 'unknown'}{written}"
+    yield f"  format    {name}, {report['size']} bytes"
     yield f"  read by   {releases_text(report['readable_by']) or 'no release'}"
     checksum = report["checksum"]
     if checksum["stored"] is not None:

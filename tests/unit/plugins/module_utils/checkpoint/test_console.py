@@ -129,6 +129,7 @@ def test_convert_there_and_back_with_universal_between(tool: Tool) -> None:
     assert tool("convert", "--to", "universal") == 0
     for release in ("1.27", "1.30", "1.31", "1.36"):
         assert tool("inspect", "--kubelet", release) == 0
+        assert "  format    universal, " in tool.out
     assert tool("convert", "--to", "1.36") == 0
     assert tool.out.endswith(": nothing to do, 2 claims.\n"), "it serves that release as it is"
 
