@@ -8,12 +8,10 @@ import typing as t
 
 from ..resource.consumers import Consumer, Verdict, consumer_verdict, consumers
 from ..resource.deallocation import ReleasePlan, is_obsolete, plan_release, status_patch
-from ..resource.ownership import Owner as OwnerReference
-from ..resource.ownership import claim_view, controlling_owner
+from ..resource.ownership import claim_view, owning_pod
 from .caches import Caches
-from .owners import GroupOwner, Owner, PodOwner
 from .plan import Answers, DeleteClaim, PatchClaimStatus, Plan, Question, RemoveFinalizers, Step
-from .references import name_of, namespace_of
+from .references import namespace_of
 from .shapes import Json
 
 
@@ -42,7 +40,7 @@ def decide_claim(caches: Caches, claim: Json, answers: Answers | None = None, *,
         reason = "nothing is allocated any more that it protects"
         steps.append(RemoveFinalizers(claim, release.remove_finalizers, reason))
     if not keep and not claim_view(claim).is_deleted:
-        reason = _end_reason(caches, claim, release)
+        reason = _end_reason(caches, claim)
         if reason:
             steps.append(DeleteClaim(claim, reason))
     return Plan(tuple(steps))
@@ -75,37 +73,13 @@ def _release_reason(claim: Json, keep: t.Collection[str], release: ReleasePlan) 
     return f"{shown} needs it no more{done}"
 
 
-# The end of a claim
-
-
-def _end_reason(caches: Caches, claim: Json, release: ReleasePlan) -> str:
+def _end_reason(caches: Caches, claim: Json) -> str:
     """Why a claim without consumers is to be deleted; empty when it stays."""
-    reference = controlling_owner(claim)
-    if reference is None or not (reference.is_pod or reference.is_pod_group):
+    owner = owning_pod(claim)
+    if owner is None:
         return ""
     namespace = namespace_of(claim)
-    kind = "Pod" if reference.is_pod else "PodGroup"
-    obj = caches.get(kind, namespace, reference.name)
-    if obj is None:
-        return ""
     unreserved = {**claim, "status": {**(claim.get("status") or {}), "reservedFor": []}}
-    if reference.is_pod and is_obsolete(unreserved, obj):
-        return f"Pod {namespace}/{reference.name}, which it was generated for, is done or was replaced"
-    owner: Owner = (PodOwner if reference.is_pod else GroupOwner)(obj, caches.target)
-    return "" if release.changes_status else _duplicate_reason(caches, claim, owner, reference)
-
-
-def _duplicate_reason(caches: Caches, claim: Json, owner: Owner, reference: OwnerReference) -> str:
-    """Why the claim is one too many: its owner's status names another one that was made for the same entry."""
-    if owner.uid != reference.uid or (claim.get("status") or {}).get("allocation") is not None:
-        return ""
-    for entry in owner.entries():
-        if not entry.template_name or owner.find(entry, [claim]) is None:
-            continue
-        published = owner.published.get(entry.name)
-        if not published or published == name_of(claim):
-            return ""
-        other = caches.claim(namespace_of(claim), published)
-        if other is not None and owner.find(entry, [other]) is not None:
-            return f"{owner.described} uses {published} for {entry.name}; this one was made twice"
+    if is_obsolete(unreserved, caches.pod(namespace, owner.name)):
+        return f"Pod {namespace}/{owner.name}, which it was generated for, is done or was replaced"
     return ""

@@ -11,7 +11,8 @@ from ..resource.names import derived_name, deterministic_name
 from ..resource.pod import PodClaim
 from .caches import Caches
 from .owners import Owner
-from .plan import Answers, ApplyNames, CreateClaim, Problem, Question
+from .plan import Answers, ApplyNames, CreateClaim, DeleteClaim, Problem, Question
+from .references import name_of
 from .settings import Switches
 from .shapes import Json
 
@@ -126,6 +127,24 @@ class Generation:
         """Note what keeps an entry from its claim, in the words of the original's events."""
         self.problems.append(Problem(FAILED_CREATION, f"{self.owner.event_prefix} {entry}: {text}"))
 
+    def duplicates(self) -> list[DeleteClaim]:
+        """Claims that were made twice, which takes a crash or another controller: where the status names one of them
+        and it is there, those that nobody has begun to use are to go."""
+        published, found = self.owner.published, []
+        claims = [claim for claim in self.caches.claims_of(self.owner.uid) if _is_unused(claim)]
+        if not claims:
+            return []
+        for entry in self.owner.entries():
+            name = published.get(entry.name)
+            named = self.caches.claim(self.owner.namespace, name) if name else None
+            if named is None or self.names.get(entry.name) != name or self.owner.find(entry, [named]) is None:
+                continue
+            for claim in claims:
+                if name_of(claim) != name and self.owner.find(entry, [claim]) is not None:
+                    reason = f"{self.owner.described} uses {name} for {entry.name}; this one was made twice"
+                    found.append(DeleteClaim(claim, reason))
+        return found
+
     def publication(self) -> list[ApplyNames]:
         """The status write, if the status does not say all that already."""
         published = self.owner.published
@@ -136,3 +155,8 @@ class Generation:
         owner = self.owner
         reason = f"the status of {owner.described} has to name all its generated claims"
         return [ApplyNames(owner.kind, owner.namespace, owner.name, owner.uid, dict(self.names), reason)]
+
+
+def _is_unused(claim: Json) -> bool:
+    status = claim.get("status") or {}
+    return status.get("allocation") is None and not status.get("reservedFor")

@@ -37,3 +37,14 @@ def claim_key(claim: Json) -> Key:
 def group_key(group: Json) -> Key:
     """Of a PodGroup."""
     return Key(GROUP, namespace_of(group), name_of(group))
+
+
+def owner_keys(claim: Json) -> list[Key]:
+    """Of the pod or PodGroup that controls a claim, if there is one."""
+    owners = claim["metadata"].get("ownerReferences") or ()
+    whats = {kind: what for what, kind in KINDS.items() if what != CLAIM}
+    return [
+        Key(whats[owner["kind"]], namespace_of(claim), owner.get("name", ""))
+        for owner in owners
+        if owner.get("controller") and owner.get("kind") in whats
+    ]

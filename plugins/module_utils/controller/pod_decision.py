@@ -62,7 +62,7 @@ def decide_pod(caches: Caches, pod: Json, switches: Switches, answers: Answers |
             _report_unsupported(generation, entry)
     if generation.questions:
         return Plan(questions=tuple(generation.questions))
-    steps: list[Step] = [*generation.creations, *generation.publication()]
+    steps: list[Step] = [*generation.creations, *generation.publication(), *generation.duplicates()]
     if node_name(pod):
         uses = _uses(pod, entries, generation.names)
         steps += _Binding(caches, pod, group, shared, generation).steps(uses)
@@ -80,7 +80,8 @@ def decide_pod_group(caches: Caches, group: Json, switches: Switches, answers: A
             generation.settle(entry)
     if generation.questions:
         return Plan(questions=tuple(generation.questions))
-    return Plan((*generation.creations, *generation.publication()), tuple(generation.problems))
+    steps: list[Step] = [*generation.creations, *generation.publication(), *generation.duplicates()]
+    return Plan(tuple(steps), tuple(generation.problems))
 
 
 def _take_from_group(generation: Generation, group: Json, entry: PodClaim) -> None:

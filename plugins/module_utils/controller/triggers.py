@@ -10,7 +10,7 @@ from ..kube.store import Handler
 from ..kube.workqueue import WorkQueue
 from ..resource.pod import is_done
 from .caches import Caches
-from .keys import GROUP, POD, Key, claim_key, group_key, pod_key
+from .keys import KINDS, POD, Key, claim_key, group_key, owner_keys, pod_key
 from .metrics import ClaimNumbers
 from .references import consumer_uids, name_of, namespace_of, uid_of
 from .shapes import Json
@@ -46,12 +46,6 @@ class Triggers:
         self._queue.add(pod_key(new))
         if is_done(new) and not is_done(old):
             self._look_at_claims_of(uid_of(new))
-        elif _published(old) != _published(new):
-            # One of two claims for the same entry has won: the other is to go.
-            names = _published(new)
-            for claim in self._caches.claims_of(uid_of(new)):
-                if name_of(claim) not in names:
-                    self._queue.add(claim_key(claim))
 
     def _pod_deleted(self, pod: Json) -> None:
         self._caches.gone.add(uid_of(pod))
@@ -72,6 +66,11 @@ class Triggers:
         self._numbers.seen(claim)
         self._queue.add(claim_key(claim))
         self._look_at_waiting_pods(claim)
+        # Found again, or made twice: its owner has to say.
+        for owner in owner_keys(claim):
+            obj = self._caches.get(KINDS[owner.what], owner.namespace, owner.name)
+            if obj is not None and name_of(claim) not in _published(obj):
+                self._queue.add(owner)
 
     def _claim_updated(self, old: Json, new: Json) -> None:
         if is_same(old, new):
@@ -85,10 +84,8 @@ class Triggers:
         self._numbers.left(claim)
         for pod in self._caches.pods_by("claim", namespace_of(claim), name_of(claim)):
             self._queue.add(pod_key(pod))
-        for owner in claim["metadata"].get("ownerReferences") or ():
-            if owner.get("controller") and owner.get("kind") in ("Pod", "PodGroup"):
-                what = POD if owner["kind"] == "Pod" else GROUP
-                self._queue.add(Key(what, namespace_of(claim), owner.get("name", "")))
+        for owner in owner_keys(claim):
+            self._queue.add(owner)
 
     def _look_at_waiting_pods(self, claim: Json) -> None:
         """Pods that were bound without a reservation. Not all pods: a shared claim changes with each consumer."""

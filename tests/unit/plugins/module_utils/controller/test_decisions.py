@@ -379,13 +379,22 @@ def test_a_classic_claim_is_handed_to_its_driver() -> None:
         pytest.param({}, True, id="unused"),
         pytest.param({"status": {"allocation": {}}}, False, id="allocated"),
         pytest.param({"metadata": {"annotations": {POD_CLAIM_ANNOTATION: "nic"}}}, False, id="for another entry"),
-        pytest.param({"metadata": {"ownerReferences": [objects.pod_owner(uid="u-2")]}}, True, id="of an earlier pod"),
+        pytest.param({"metadata": {"ownerReferences": [objects.pod_owner(uid="u-2")]}}, False, id="of an earlier pod"),
+        pytest.param({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, False, id="on its way out"),
     ],
 )
 def test_a_duplicate_is_deleted_when_nobody_uses_it(parts: Json, deleted: bool) -> None:
-    caches = known(pod(TEMPLATE, published={"gpu": "winner"}), made_for(name="winner"))
-    assert bool(decide_claim(caches, made_for(name="loser", **parts)).steps) is deleted
-    assert decide_claim(caches, made_for(name="winner")) == NOTHING
+    waiting = pod(TEMPLATE, published={"gpu": "winner"})
+    caches = known(waiting, made_for(name="winner"), made_for(name="loser", **parts))
+    assert requests(decide_pod(caches, waiting, ON)) == (["delete resourceclaims loser"] if deleted else [])
+    gone = known(waiting, made_for(name="loser", **parts))
+    question = Question("ResourceClaim", "team-a", "winner")
+    assert "delete resourceclaims loser" not in requests(decide_pod(gone, waiting, ON, {question: None}))
+
+
+def test_the_claim_of_an_earlier_pod_of_the_name_is_deleted() -> None:
+    caches = known(pod(TEMPLATE, uid="u-2"))
+    assert requests(decide_claim(caches, made_for())) == ["delete resourceclaims p-1-gpu-abcde"]
 
 
 def test_a_key_without_an_object_is_nothing() -> None:

@@ -36,7 +36,7 @@ GENERATIONS = {
     "v1alpha3": (1, 31, 0),
     "v1alpha2": (1, 30, 0),
 }
-QUICK = ReflectorSettings(limits=WatchLimits(server=30, idle=10), first_delay=0.01, longest_delay=0.1)
+QUICK = ReflectorSettings(limits=WatchLimits(server=120, idle=100), first_delay=0.01, longest_delay=0.1)
 
 
 def settings(**changed: t.Any) -> ControllerSettings:
