@@ -34,7 +34,7 @@ THIRD_PARTY = {
     "wire": {"google"},
     "driver": {"google", "grpc"},
     "kube": {"aiohttp", "kubernetes", "msgspec"},
-    "daemon": {"jsonschema", "prometheus_client", "yaml"},
+    "daemon": {"aiohttp", "jsonschema", "prometheus_client", "yaml"},
     "agent": {"google", "grpc"},
     "sandbox": {"aiohttp", "google", "grpc"},
 }
