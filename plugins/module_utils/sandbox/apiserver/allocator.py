@@ -18,6 +18,7 @@ from ...checkpoint.errors import DraError
 from . import classic_allocation as classic
 from .cluster import Cluster
 from .devices import DeviceId, Inventory, Node, Search, devices_of, selector_matches
+from .journal import ACTOR
 from .json_text import Json
 from .pod_rules import claim_source
 from .store import ADDED, DELETED, Change, Collection, Record
@@ -65,6 +66,7 @@ class Allocator:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        ACTOR.set("scheduler")
         while True:
             await self._wake.wait()
             self._wake.clear()

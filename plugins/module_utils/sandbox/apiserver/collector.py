@@ -9,6 +9,7 @@ import logging
 import typing as t
 
 from .cluster import Cluster
+from .journal import ACTOR
 from .json_text import Json
 from .kinds import Kind
 from .removal import FOREGROUND, ORPHAN, Options, delete_record
@@ -36,6 +37,7 @@ class Collector:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        ACTOR.set("garbage collector")
         while True:
             await self._wake.wait()
             self._wake.clear()

@@ -139,34 +139,40 @@ def add_control_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kubeconfig", type=pathlib.Path, required=True, help="file that the server wrote")
     parser.add_argument("method", choices=("get", "post", "delete"))
-    parser.add_argument("what", choices=("faults", "requests", "compact", "rights", "state"))
+    parser.add_argument("what", choices=("faults", "requests", "journal", "compact", "rights", "state"))
     parser.add_argument("value", nargs="?", default="", help="JSON, or a fault as text")
 
 
 def run_control(options: argparse.Namespace) -> int:
-    """Do one operation. DraError when the server refuses or cannot be reached."""
+    """Do one operation and print the answer. DraError when the server refuses or cannot be reached."""
+    answer = control(options.kubeconfig, options.method, options.what, options.value)
+    sys.stdout.write(json.dumps(answer, indent=2) + "\n")
+    return 0
+
+
+def control(kubeconfig: pathlib.Path, method: str, what: str, value: str = "") -> t.Any:
+    """One operation of the remote control at the server that wrote the kubeconfig. DraError as above."""
     try:
-        config = json.loads(options.kubeconfig.read_text(encoding="utf-8"))
+        config = json.loads(kubeconfig.read_text(encoding="utf-8"))
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         url, token = str(cluster["server"]), str(user["token"])
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise DraError(
-            f"The kubeconfig {options.kubeconfig} cannot be used: {error!r}.",
+            f"The kubeconfig {kubeconfig} cannot be used: {error!r}.",
             "Name the file that `apiserver --write-kubeconfig` wrote.",
-            path=str(options.kubeconfig),
+            path=str(kubeconfig),
         ) from error
     context = None
     if "certificate-authority-data" in cluster:
         trusted = base64.b64decode(cluster["certificate-authority-data"]).decode()
         context = ssl.create_default_context(cadata=trusted)
     request = urllib.request.Request(  # noqa: S310
-        f"{url}/sandbox/{options.what}",
-        data=options.value.encode() or None,
-        method=options.method.upper(),
+        f"{url}/sandbox/{what}",
+        data=value.encode() or None,
+        method=method.upper(),
         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
     )
-    sys.stdout.write(json.dumps(_asked(request, context), indent=2) + "\n")
-    return 0
+    return _asked(request, context)
 
 
 def _asked(request: urllib.request.Request, context: ssl.SSLContext | None) -> t.Any:

@@ -11,6 +11,7 @@ from ...checkpoint.errors import DraError
 from .cluster import Cluster
 from .failures import bad_request, method_not_allowed, no_such_path
 from .faults import Fault, Faults, fault_from, parse_fault
+from .journal import Journal
 from .json_text import Json
 from .recorder import Recorder
 from .rights import user_from
@@ -21,6 +22,7 @@ OPERATIONS = {
     "DELETE /sandbox/faults": "clear all faults",
     "GET /sandbox/requests": "how many requests of which kind there were, and the last ones",
     "DELETE /sandbox/requests": "start counting anew",
+    "GET /sandbox/journal": "who changed which object when",
     "POST /sandbox/compact": "forget the history (up to `version`): watches from before get 410",
     "POST /sandbox/rights": 'set a user: {"token": ..., "name": ..., "rules": [...]}',
     "GET /sandbox/state": "version counter and number of objects of each kind",
@@ -34,6 +36,7 @@ class Control:
     cluster: Cluster
     faults: Faults
     recorder: Recorder
+    journal: Journal
 
     def set_faults(self, value: t.Any) -> list[Fault]:
         """Add faults from JSON. ApiError 400 when one cannot be read."""
@@ -61,6 +64,7 @@ class Control:
             "DELETE /sandbox/faults": self._clear_faults,
             "GET /sandbox/requests": lambda _value: self._requests(),
             "DELETE /sandbox/requests": self._reset_requests,
+            "GET /sandbox/journal": lambda _value: self._journal(),
             "POST /sandbox/compact": self._compact,
             "POST /sandbox/rights": self._rights,
             "GET /sandbox/state": lambda _value: self._state(),
@@ -88,6 +92,9 @@ class Control:
     def _reset_requests(self, _value: t.Any) -> Json:
         self.recorder.reset()
         return self.recorder.described()
+
+    def _journal(self) -> Json:
+        return {"entries": [dataclasses.asdict(entry) for entry in self.journal.entries()]}
 
     def _compact(self, value: t.Any) -> Json:
         version = value.get("version") if isinstance(value, dict) else None

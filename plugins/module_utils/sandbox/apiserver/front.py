@@ -24,6 +24,7 @@ from .failures import (
     unsupported_media_type,
 )
 from .faults import Fault
+from .journal import ACTOR
 from .json_text import from_bytes, to_bytes
 from .recorder import Recorder, Seen
 from .request import ApiRequest, find_place, verb_of
@@ -112,6 +113,7 @@ class Front:
 
         path = http.path
         user = _PUBLIC if _is_public(http) else self._user(http)
+        ACTOR.set(user.name)
         if path.startswith("/sandbox/"):
             seen.noted = True  # Whoever looks does not count.
             rights.check(user, rights.Access("*", "sandbox", "control"))

@@ -20,6 +20,7 @@ from .collector import Collector
 from .control import Control
 from .faults import Fault, Faults, parse_fault
 from .front import Front
+from .journal import Journal
 from .json_text import Json, from_bytes
 from .kind_table import Served
 from .kubeconfig import kubeconfig, write_private
@@ -43,7 +44,8 @@ class ApiServer:
         self.cluster = Cluster(self.settings)
         self.recorder = Recorder()
         self.faults = Faults()
-        self.control = Control(self.cluster, self.faults, self.recorder)
+        self.journal = Journal(self.cluster)
+        self.control = Control(self.cluster, self.faults, self.recorder, self.journal)
         self.url = ""
         self.collector: Collector | None = None
         self.allocator: Allocator | None = None
