@@ -99,8 +99,8 @@ attributes:
     description: Can run in C(check_mode). RV(calls) then lists the driver calls that would be made.
     support: full
   diff_mode:
-    description: Can return what changed. See RV(claims) instead.
-    support: none
+    description: Returns who holds which claim, and whether it is prepared, before and after, in C(diff) mode.
+    support: full
   idempotent:
     description: When run twice in a row outside C(check_mode), with the same options, the second run changes nothing.
     support: full
@@ -202,11 +202,11 @@ claims:
       type: str
       sample: team-a
     pods:
-      description: The UIDs of the pods, or the holders, that hold it, sorted.
+      description: The UIDs of the pods that hold it, and the names of other holders with C(holder:) before them, sorted.
       returned: always
       type: list
       elements: str
-      sample: [training.service]
+      sample: ["holder:training.service"]
     prepared:
       description: Whether all its drivers have answered in this boot.
       returned: always
@@ -289,7 +289,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_request im
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.claim_task import needs_api, perform
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.cluster import cluster_spec
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.kubelet import kubelet_spec
-from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run, who
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import run, who, with_diff
 from ansible_collections.nodeops.dra.plugins.module_utils.bridge.requirements import ensure
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.statefile import locate
 
@@ -335,7 +335,7 @@ def main() -> None:
         )
         if needs_api(request):
             ensure(module, "kubernetes", "aiohttp", "msgspec")
-        return asyncio.run(perform(request, options, check=module.check_mode))
+        return with_diff(module, asyncio.run(perform(request, options, check=module.check_mode)))
 
     run(module, work)
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import typing as t
@@ -36,13 +37,12 @@ async def look(kubelet_root: str, options: t.Mapping[str, t.Any]) -> Json:
 async def _ask_drivers(sources: Sources, registry: str) -> None:
     if sys.version_info < (3, 11):
         return  # the driver client needs a later Python; what drivers say stays unknown
-    try:
-        from ..driver.scan import scan
-        from .driver_report import registered
+    from ..driver.scan import scan
+    from ..wire.messages import LibraryMissing
+    from .driver_report import registered
 
+    with contextlib.suppress(LibraryMissing):  # as on an old Python: the files tell enough
         sources.registered = registered(await scan(registry))
-    except ImportError:
-        sources.registered = None  # no grpcio here
 
 
 async def _ask_api(sources: Sources, options: t.Mapping[str, t.Any]) -> None:

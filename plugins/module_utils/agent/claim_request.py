@@ -76,14 +76,23 @@ async def plan(request: ClaimRequest, fetch: Fetch) -> Wanted:
 
 async def _plan_without_pod(request: ClaimRequest, fetch: Fetch) -> Wanted:
     """All claims together, so that one that cannot be prepared keeps the others from being touched."""
-    holder = DEFAULT_HOLDER if request.holder is None else request.holder
-    if not holder.strip() or not holder.isprintable():
-        raise DraError(f"The holder is {holder!r:.80}, expected a name.", "Name who holds the claims, such as a unit.")
+    holder = named_holder(request) or Holder.named(DEFAULT_HOLDER)
     plans: dict[str, PlannedClaim] = {}
     for claim in request.claims:
         planned = plan_claim(await complete("ResourceClaim", claim, fetch, "status"))
         plans.setdefault(planned.uid, planned)
-    return Wanted(Holder(holder, "", holder, is_pod=False), tuple(plans.values()))
+    return Wanted(holder, tuple(plans.values()))
+
+
+def named_holder(request: ClaimRequest) -> Holder | None:
+    """The holder that was named, None when none was. Raises `DraError` when that is no name."""
+    if request.holder is None:
+        return None
+    if not request.holder.strip() or not request.holder.isprintable():
+        raise DraError(
+            f"The holder is {request.holder!r:.80}, expected a name.", "Name who holds the claims, such as a unit."
+        )
+    return Holder.named(request.holder)
 
 
 async def complete(kind: str, given: JsonObject, fetch: Fetch, needs: str) -> JsonObject:
@@ -98,7 +107,14 @@ async def complete(kind: str, given: JsonObject, fetch: Fetch, needs: str) -> Js
             f"Give the whole manifest, or metadata.namespace and metadata.name of a {kind} in the API.",
             kind=kind,
         )
-    found = await fetch(kind, namespace, name)
+    try:
+        found = await fetch(kind, namespace, name)
+    except DraError as error:
+        raise DraError(
+            f"{kind} {namespace}/{name} was given without its {needs} and could not be fetched: {error.message}",
+            error.hint,
+            **{**error.facts, "kind": kind},
+        ) from error
     wanted_uid = _meta(given, "uid")
     if wanted_uid and _meta(found, "uid") != wanted_uid:
         raise DraError(

@@ -27,6 +27,10 @@ async def perform(request: ClaimRequest, options: t.Mapping[str, t.Any], *, chec
     """What the module claim returns. ``options`` say how to reach the API. Raises `DraError`."""
     if request.pod is None and not request.claims:
         raise DraError("There is nothing to do: neither claims nor a pod was given.", "Give claims or pod.")
+    if request.timeout <= 0:
+        raise DraError(
+            f"The timeout is {request.timeout:g} s, expected more than 0.", "Leave it out for the kubelet's 45 s."
+        )
     if not needs_api(request):
         return await work(request, _refuse, check=check)
     from .api_objects import connected

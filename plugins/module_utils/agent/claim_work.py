@@ -16,6 +16,7 @@ from ..checkpoint.file_errors import MissingFileError
 from ..checkpoint.findings import Finding
 from ..checkpoint.store import StateDirectory
 from ..driver.registry import DriverRegistry
+from ..driver.scan import SCAN_TIMINGS
 from ..manager.boot import current_boot_id
 from ..manager.claim_table import ClaimTable
 from ..manager.driver_calls import PREPARE_METHOD, UNPREPARE_METHOD
@@ -25,7 +26,19 @@ from ..manager.manager import DraManager
 from ..manager.opening import Settings
 from ..manager.prepare import check_claims
 from .claim_check import STEPS, check_drivers, check_findings, refuse_used_claims
-from .claim_request import CHECKED, FORGOTTEN, PREPARED, ClaimRequest, Fetch, Wanted, check_named, identity, plan
+from .claim_diff import Change, prepare_change, release_change
+from .claim_request import (
+    CHECKED,
+    FORGOTTEN,
+    PREPARED,
+    ClaimRequest,
+    Fetch,
+    Wanted,
+    check_named,
+    identity,
+    named_holder,
+    plan,
+)
 from .kubelet_claims import (
     KubeletClaims,
     only_kubelet_has,
@@ -49,8 +62,9 @@ CONNECT_WAIT = 2.0
 async def work(request: ClaimRequest, fetch: Fetch, *, check: bool = False) -> Json:
     """Bring claims to the wanted state. Raises `DraError`; what was done before it is recorded and undone by no one.
 
-    Returns ``changed``, ``calls`` (the driver calls, planned or made), ``claims`` (those recorded afterwards),
-    ``released``, ``forgotten`` and ``conformance``, ``via`` and the manager's ``findings``.
+    Returns ``changed``, ``before`` and ``after`` (a `claim_diff.Change`, the same with and without ``check``),
+    ``calls`` (the driver calls, planned or made), ``claims`` (those recorded afterwards), ``released``,
+    ``forgotten`` and ``conformance``, ``via`` and the manager's ``findings``.
     """
     held = read_kubelet_claims(request)
     records = _read_records(request)
@@ -76,25 +90,26 @@ async def work(request: ClaimRequest, fetch: Fetch, *, check: bool = False) -> J
 async def _prepare(request: ClaimRequest, wanted: Wanted, records: Records, check: bool) -> Json:
     calls = _calls(PREPARE_METHOD, [(one.uid, driver) for one in wanted.plans for driver in one.drivers])
     uids = [one.uid for one in wanted.plans]
-    async with DriverRegistry(request.registry, notify=False) as drivers:
+    async with _registry(request) as drivers:
         # Asked before anything is made, so that a refusal leaves nothing behind; the manager asks again.
         await check_claims(ClaimTable(records), _reachable(request, drivers), wanted.holder, wanted.plans)
+        change = prepare_change(records, wanted.plans, wanted.holder.uid)
         if check:
-            return _result(_is_news(wanted, records), calls, records, uids)
+            return _result(_is_news(wanted, records), calls, records, uids, change)
         _make_directory(request.state_directory)
         async with await _manager(request, drivers) as manager:
             await manager.prepare_claims(wanted.holder, wanted.plans)
             after = {report.record.state.uid: report.record for report in manager.claims()}
             findings = manager.findings()
     changed = any(after.get(uid) != records.get(uid) for uid in uids)
-    return _result(changed, calls, after, uids, findings=findings)
+    return _result(changed, calls, after, uids, change, findings=findings)
 
 
 async def _try(request: ClaimRequest, wanted: Wanted, records: Records, check: bool) -> Json:
     pairs = [(one.uid, driver) for one in wanted.plans for driver in one.drivers]
     calls = [call for method in STEPS for call in _calls(method, pairs)]
     calls.sort(key=lambda call: call["driver"])
-    async with DriverRegistry(request.registry, notify=False) as registry:
+    async with _registry(request) as registry:
         drivers = _reachable(request, registry)
         await check_claims(ClaimTable(records), drivers, wanted.holder, wanted.plans)
         reports = [] if check else await check_drivers(drivers, wanted.plans, request.timeout)
@@ -130,23 +145,24 @@ async def _unprepare(
     request: ClaimRequest, uids: t.Sequence[str], records: Records, held: KubeletClaims, check: bool
 ) -> Json:
     """``uids`` are the recorded claims that are meant. Those that only the kubelet has come here by force alone."""
-    who = identity(request.pod)[0] if request.pod is not None else request.holder
+    who = _who_lets_go(request)
+    foreign = only_kubelet_has(held, request, uids)
     if who is not None:
         uids = [uid for uid in uids if who in records[uid].state.pod_uids or not records[uid].state.pod_uids]
     leaving = [uid for uid in uids if who is None or not records[uid].state.pod_uids - {who}]
-    foreign = only_kubelet_has(held, request, uids)
+    change = release_change([records[uid] for uid in uids], foreign, who)
     pairs = [(uid, driver) for uid in leaving for driver in _to_tell(records[uid])]
     pairs += [(entry.uid, driver) for entry in foreign for driver in entry.drivers()]
     calls = _calls(UNPREPARE_METHOD, pairs)
     released = [*leaving, *(entry.uid for entry in foreign)]
-    findings = still_recorded(held, foreign)
+    findings = still_recorded(held, released)
     if not uids and not foreign:
         return _result(False, [], records, [])
-    async with DriverRegistry(request.registry, notify=False) as drivers:
+    async with _registry(request) as drivers:
         if check:
             labels = {uid: _label(records[uid]) for uid in uids} | {entry.uid: entry.label for entry in foreign}
             await _reachable(request, drivers).need(calls, labels)
-            return _result(True, calls, records, [uid for uid in uids if uid not in leaving], released=released)
+            return _result(True, calls, records, [uid for uid in uids if uid not in leaving], change, released=released)
         after: Records = records
         changed = bool(foreign)
         if uids:
@@ -156,7 +172,15 @@ async def _unprepare(
         if foreign:
             await unprepare_directly(drivers, foreign, request.timeout)
     left = [uid for uid in uids if uid in after]
-    return _result(changed, calls, after, left, released=released, findings=findings)
+    return _result(changed, calls, after, left, change, released=released, findings=findings)
+
+
+def _who_lets_go(request: ClaimRequest) -> str | None:
+    """The UID of the pod or of the holder that is meant, None when everybody is."""
+    if request.pod is not None:
+        return identity(request.pod)[0]
+    holder = named_holder(request)
+    return None if holder is None else holder.uid
 
 
 def _label(record: Record) -> str:
@@ -174,18 +198,19 @@ async def _forget(request: ClaimRequest, uids: t.Sequence[str], records: Records
             "A claim is not forgotten without a reason: its drivers are not told, and devices may leak.",
             "Say why with reason; it goes to the audit log.",
         )
+    change = release_change([records[uid] for uid in uids])
     if check or not uids:
-        return _result(bool(uids), [], records, [], released=uids)
+        return _result(bool(uids), [], records, [], change, released=uids)
     forgotten = []
     async with (
-        DriverRegistry(request.registry, notify=False) as drivers,
+        _registry(request) as drivers,
         await _manager(request, drivers) as manager,
     ):
         for uid in uids:
             gone = await manager.forget(uid, reason=request.reason, by=request.by)
             if gone is not None:
                 forgotten.append(gone.to_dict())
-    return _result(bool(forgotten), [], {}, [], released=uids, forgotten=forgotten)
+    return _result(bool(forgotten), [], {}, [], change, released=uids, forgotten=forgotten)
 
 
 def _recorded_uids(request: ClaimRequest, records: Records) -> list[str]:
@@ -214,6 +239,11 @@ def _read_records(request: ClaimRequest) -> Records:
     return {}
 
 
+def _registry(request: ClaimRequest) -> DriverRegistry:
+    """Drivers as driver_info sees them: never told anything, and given the time that a busy node takes to answer."""
+    return DriverRegistry(request.registry, notify=False, timings=SCAN_TIMINGS)
+
+
 def _reachable(request: ClaimRequest, drivers: DriverRegistry) -> ReachableDrivers:
     return ReachableDrivers(drivers, min(CONNECT_WAIT, request.timeout))
 
@@ -237,6 +267,7 @@ def _result(
     calls: list[Json],
     records: Records,
     uids: t.Iterable[str],
+    change: Change = ({}, {}),
     *,
     released: t.Sequence[str] = (),
     forgotten: t.Sequence[Json] = (),
@@ -246,6 +277,8 @@ def _result(
     claims.sort(key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
     return {
         "changed": changed,
+        "before": change[0],
+        "after": change[1],
         "via": "in_process",
         "calls": calls,
         "claims": claims,

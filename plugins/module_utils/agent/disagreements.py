@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..checkpoint.findings import Finding, Severity
+from ..manager.planning import holders_label, is_pod_uid
 from ..resource.devices import DeviceKey
 from .api_claims import ApiClaim
 from .sources import Sources
@@ -29,7 +30,7 @@ CODES: t.Mapping[str, str] = {
     "claim_malformed": "The object in the API cannot be understood.",
     "claim_replaced": "The claim was made anew under its old name; the old one is still held.",
     "claim_orphaned": "The claim and its pods are gone from the API; it is still held.",
-    "claim_not_in_api": "The claim is gone from the API, and a pod that holds it is alive.",
+    "claim_not_in_api": "The claim is not in the API, and is held by a pod that is alive, or by something else.",
     "claim_deleting": "The claim is being deleted, and is still held.",
     "pods_gone": "No pod that holds the claim is alive; it is still held.",
     "driver_missing": "A driver of the claim is not there: it can be neither prepared nor unprepared.",
@@ -89,6 +90,7 @@ def _of_drivers(report: Json, sources: Sources) -> t.Iterator[Finding]:
 def _of_api(report: Json, sources: Sources, claim: ApiClaim | None) -> t.Iterator[Finding]:
     name, remedy = label(report), _release(report, sources)
     alive = [pod["uid"] for pod in report["pods"] if pod["alive"]]
+    others = [pod["uid"] for pod in report["pods"] if not is_pod_uid(pod["uid"])]
     if claim is None:
         own_name = (report["namespace"], report["name"])
         new = [one["metadata"]["uid"] for one in sources.claims or () if _name_of(one) == own_name]
@@ -98,6 +100,11 @@ def _of_api(report: Json, sources: Sources, claim: ApiClaim | None) -> t.Iterato
         elif alive:
             text = f"Claim {name} is gone from the API, and pod {alive[0]} that holds it is alive."
             yield _finding("claim_not_in_api", "warning", report, text, "Delete the pod, or make the claim again.")
+        elif others:
+            text = (
+                f"Claim {name} is not in the API, and {holders_label(others)} has it, of which the API knows nothing."
+            )
+            yield _finding("claim_not_in_api", "info", report, text, f"When it is done: {remedy}")
         else:
             text = f"Claim {name} is gone from the API and so are its pods, but it is still held here."
             yield _finding("claim_orphaned", "error", report, text, remedy)

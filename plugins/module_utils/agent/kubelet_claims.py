@@ -94,14 +94,16 @@ def only_kubelet_has(held: KubeletClaims, request: ClaimRequest, recorded: t.Col
 
 
 def refuse_to_unprepare(held: KubeletClaims, request: ClaimRequest, recorded: t.Collection[str]) -> None:
-    """Raise DraError if the kubelet would have to agree, and nobody said that it need not."""
+    """Raise DraError if the kubelet would have to agree, and nobody said that it need not.
+
+    Containers outlive their kubelet, so what it holds is in use although it does not run.
+    """
+    meant = _meant(held, request, recorded)
     if held.running is not None:
-        meant = _meant(held, request, recorded)
         who = f"kubelet pid {held.running.pid} holds"
         way = "Delete the pods and let the kubelet unprepare, or use force if its file is known to be wrong."
     else:
-        meant = only_kubelet_has(held, request, recorded)
-        who = "only the kubelet, which does not run now, has recorded"
+        who = "the kubelet, which does not run now, has recorded"
         way = (
             "Start it: it unprepares what no pod uses. If it will never run again, work on its file with "
             f"state_directory={held.root}, or use force to tell the drivers alone."
@@ -181,8 +183,8 @@ def _handles(entry: Entry) -> tuple[ResourceHandle, ...]:
     )
 
 
-def still_recorded(held: KubeletClaims, entries: t.Iterable[Entry]) -> list[Finding]:
-    """What to know after `unprepare_directly`."""
+def still_recorded(held: KubeletClaims, uids: t.Container[str]) -> list[Finding]:
+    """What to know when drivers were told to unprepare claims, some of which the kubelet may have in its file."""
     return [
         Finding(
             "kubelet_still_records",
@@ -192,5 +194,6 @@ def still_recorded(held: KubeletClaims, entries: t.Iterable[Entry]) -> list[Find
             "The kubelet tells them once more when the claim's pods go; until then it takes the claim for prepared.",
             {"claim_uid": entry.uid, "file": held.path},
         )
-        for entry in entries
+        for entry in held.entries
+        if entry.uid in uids
     ]

@@ -8,6 +8,7 @@ import typing as t
 
 from ..checkpoint.claims import Device
 from ..manager.durable_claims import Record
+from .claim_diff import is_prepared
 
 Json = dict[str, t.Any]
 
@@ -24,7 +25,7 @@ def record_report(record: Record) -> Json:
         "name": state.name,
         "namespace": state.namespace,
         "pods": sorted(state.pod_uids),
-        "prepared": not record.note.earlier_boot and None not in state.drivers.values(),
+        "prepared": is_prepared(record),
         "drivers": drivers,
         **container_arguments(drivers),
     }

@@ -11,6 +11,7 @@ from ..checkpoint.entries import Entry
 from ..checkpoint.findings import Finding
 from ..checkpoint.report import claim_report
 from ..manager.durable_claims import Record
+from ..manager.planning import is_pod_uid
 from ..resource.view import JsonObject
 from .api_claims import ApiClaim, api_claim, is_alive, names_in_use
 from .claim_request import identity
@@ -120,10 +121,11 @@ def _of_driver(uid: str, sources: Sources) -> Json:
 
 
 def _pod(uid: str, pods: t.Mapping[str, JsonObject] | None, *, is_here: bool) -> Json:
-    """A pod that holds the claim. One that is not on this node may be alive on another."""
+    """Who holds the claim. A pod that is not on this node may be alive on another; of other holders nobody knows."""
     pod = (pods or {}).get(uid)
     if pod is None:
-        return {"uid": uid, "name": None, "phase": None, "alive": False if pods is not None and is_here else None}
+        is_gone = pods is not None and is_here and is_pod_uid(uid)
+        return {"uid": uid, "name": None, "phase": None, "alive": False if is_gone else None}
     return {
         "uid": uid,
         "name": identity(pod)[2],

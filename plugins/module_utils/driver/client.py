@@ -244,9 +244,13 @@ class DriverClient:
         while True:
             instance = await self._ready_instance(deadline, method)
             connection, lost = instance.connection, instance.connection.lost
+            start = loop.time()
             try:
-                return await connection.call(path, request, deadline - loop.time()), instance
+                return await connection.call(path, request, deadline - start), instance
             except CallError as error:
+                text = error.text
+                if error.code == "DEADLINE_EXCEEDED":
+                    text += f" (after {loop.time() - start:.1f} s)"
                 if error.code == "UNAVAILABLE" and loop.time() < deadline and (may_repeat or uncounted):
                     # Where the loss is not known yet, the repeated call may go down the same broken connection and
                     # never leave this process: such a call does not count.
@@ -254,7 +258,7 @@ class DriverClient:
                     if may_repeat or known:
                         may_repeat, uncounted = False, may_repeat and not known
                         continue
-                raise call_failed(self.name, method, instance.endpoint, error.code, error.text) from error
+                raise call_failed(self.name, method, instance.endpoint, error.code, text) from error
 
     def _wrong_answer(
         self, method: str, instance: Instance, what: str, claim: ClaimRef | None = None, permanent: bool = False

@@ -14,7 +14,7 @@ import os
 import time
 import typing as t
 
-from ..checkpoint.errors import DraError
+from ..wire.messages import LibraryMissing
 from .endpoint import grpc_target
 from .timings import Clock, Timings
 from .wakeup import Signal
@@ -39,13 +39,13 @@ class CallError(Exception):
 
 
 def open_channel(path: str, timings: Timings) -> grpc.aio.Channel:
-    """A channel to a checked socket path. DraError when grpcio is missing."""
+    """A channel to a checked socket path. LibraryMissing when grpcio is not there."""
     # The C core writes lines of its own to stderr; what matters comes as a status anyway. Read when it is loaded.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         import grpc
     except ImportError as error:
-        raise DraError(
+        raise LibraryMissing(
             f"The Python library grpcio, which speaks with DRA drivers, cannot be imported: {error}.",
             "Install grpcio for this interpreter, or run the module with the interpreter of the node agent.",
             library="grpc",

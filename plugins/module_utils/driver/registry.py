@@ -108,15 +108,21 @@ class DriverRegistry:
         message = f"No DRA driver {driver_name} is registered in {self.directory}"
         message += f"; registered: {', '.join(known)}." if known else "; no driver is."
         for status in failing:
-            message += f" Not registered yet: {status.error or f'{status.socket} is being tried.'}"
+            message += (
+                f" Not registered yet: {status.error or f'{status.socket} is being tried and has not answered yet.'}"
+            )
         for path, why in self._unreadable.items():
             message += f" {path} cannot be read: {why}."
         for path in sorted(self._no_sockets):
             if driver_name in os.path.basename(path):
                 message += f" {path} is no socket."
+        # What failed to register has told its own next step.
+        hint = "driver_info shows what is behind each socket."
+        if not failing:
+            hint = "Check that the driver runs on this node and that its registration socket is in this directory."
         raise DriverNotRegistered(
             message,
-            "Check that the driver runs on this node and that its registration socket is in this directory.",
+            hint,
             driver=driver_name,
             registry_dir=self.directory,
             known=known,

@@ -21,7 +21,7 @@ from .watch import find_sockets
 
 # A module's user waits for this. A driver that is alive answers in milliseconds, but on a node that is busy it may take
 # seconds, and calling it dead would be worse than the wait.
-SCAN_TIMINGS = Timings(dial=2.0, get_info=5.0)
+SCAN_TIMINGS = Timings(dial=2.0, get_info=5.0, settle=8.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +83,11 @@ async def scan(registry_dir: str | os.PathLike[str], timings: Timings = SCAN_TIM
     directory = os.fspath(registry_dir)
     found = find_sockets(directory)
     problems = [
-        Problem("registry_unreadable", f"The directory {path} cannot be read: {why}.", "Run this as root.")
+        Problem(
+            "registry_unreadable",
+            f"The directory {path} cannot be read: {why}.",
+            "Check the path, and run this as root.",
+        )
         for path, why in sorted(found.unreadable.items())
     ]
     if found.missing:

@@ -19,7 +19,7 @@ from ..resource.devices import AllocatedDevice
 from .claim_table import ClaimTable, Entry, Phase
 from .driver_calls import Drivers
 from .durable_claims import Record
-from .planning import Holder, PlannedClaim
+from .planning import Holder, PlannedClaim, holders_label
 
 
 class DriverMissingError(DraError):
@@ -143,9 +143,9 @@ def _check_allocation(table: ClaimTable, plan: PlannedClaim, prepared: t.Iterabl
     pods = sorted(record.state.pod_uids) if record else []
     raise ReallocatedError(
         f"ResourceClaim {plan.full_name} ({plan.uid}) was allocated anew: it now has {_named(plan.allocated)}, while "
-        f"{_named(prepared)} are still prepared here for pods {', '.join(pods) or 'none'}.",
-        "It goes through once those pods have given the claim back: let that happen, or see with claim_info what it "
-        "waits for.",
+        f"{_named(prepared)} are still prepared here for {holders_label(pods)}.",
+        "It goes through once they have given the claim back: let that happen, or see with claim_info what it waits "
+        "for.",
         claim=plan.full_name,
         claim_uid=plan.uid,
         pods=pods,
@@ -161,7 +161,7 @@ def _name_taken(table: ClaimTable, plan: PlannedClaim, held_uid: str) -> NameTak
     pods = sorted(record.state.pod_uids) if record else []
     return NameTakenError(
         f"ResourceClaim {plan.full_name} has UID {plan.uid}, but an old ResourceClaim with the same name and different "
-        f"UID {held_uid} still exists here (previous pod force-deleted?), held by pods {', '.join(pods) or 'none'}.",
+        f"UID {held_uid} still exists here (previous pod force-deleted?), held by {holders_label(pods)}.",
         "It goes through once the old claim is unprepared: let that happen, or see with claim_info what it waits for.",
         claim=plan.full_name,
         claim_uid=plan.uid,

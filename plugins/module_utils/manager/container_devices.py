@@ -19,6 +19,7 @@ from ..resource.view import JsonObject
 from .claim_table import ClaimTable, Entry, Phase
 from .device_health import HealthTable
 from .durable_claims import Record
+from .planning import holders_label
 
 
 class NotPreparedError(DraError):
@@ -164,7 +165,7 @@ def _not_prepared(
     status = entry.status if entry is not None else "unknown"
     found = f"it is {status}"
     if entry is not None and entry.phase is Phase.PREPARED and record is not None:
-        found = f"it is prepared for pods {', '.join(sorted(record.state.pod_uids))}"
+        found = f"it is prepared for {holders_label(record.state.pod_uids)}"
     return NotPreparedError(
         f"Container {container} of pod {view.full_name} ({view.uid}) needs ResourceClaim {view.namespace}/"
         f"{claim_name}, expected it to be prepared for this pod, but {found}.",

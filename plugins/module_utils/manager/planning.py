@@ -34,6 +34,11 @@ class ClaimMissingError(DraError):
     """A pod needs a claim that was not given. Facts: ``namespace``, ``claim``, ``pod``, ``pod_uid``."""
 
 
+_NO_POD = "holder:"
+"""Before the name of a holder that is no pod. It is part of what is recorded: who looks for pods that are gone finds
+every holder in the state file, and must not take a running service for one of them."""
+
+
 @dataclass(frozen=True)
 class Holder:
     """Who holds claims: a pod, or whatever stands for one where there is no kubelet. ``uid`` is what counts."""
@@ -41,7 +46,16 @@ class Holder:
     uid: str
     namespace: str
     name: str
-    is_pod: bool = True
+
+    @classmethod
+    def named(cls, name: str) -> Holder:
+        """A holder that is no pod, such as a systemd unit."""
+        return cls(f"{_NO_POD}{name}", "", name)
+
+    @property
+    def is_pod(self) -> bool:
+        """Whether it is a pod."""
+        return is_pod_uid(self.uid)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name} ({self.uid})" if self.is_pod else self.name
@@ -50,6 +64,19 @@ class Holder:
     def label(self) -> str:
         """What a person is told, as part of a sentence."""
         return f"pod {self}" if self.is_pod else f"holder {self}"
+
+
+def is_pod_uid(uid: str) -> bool:
+    """Whether a recorded holder is a pod."""
+    return not uid.startswith(_NO_POD)
+
+
+def holders_label(uids: t.Iterable[str]) -> str:
+    """What a person is told of recorded holders, as part of a sentence."""
+    ordered = sorted(uids)
+    pods = ", ".join(uid for uid in ordered if is_pod_uid(uid))
+    others = [f"holder {uid[len(_NO_POD) :]}" for uid in ordered if not is_pod_uid(uid)]
+    return " and ".join([*([f"pods {pods}"] if pods else []), *others]) or "nobody"
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,9 @@ def _failed(
             facts.extend(
                 {**row.facts(), "driver": driver, "text": one.text} for driver, one in sorted(by_driver.items())
             )
-    hint = next(filter(None, hints), "It is tried again. The driver's own log says more; driver_info shows its state.")
+    hint = next(filter(None, hints), "The driver's own log says more; driver_info shows its state.")
+    if any(work.entry.called for work in works):
+        hint += " The claim stays recorded, for the driver may hold something: prepare it again, or unprepare it."
     message = f"{_at_start(holder.label)} cannot start: {'; '.join(sentences)}."
     return PrepareFailedError(message, hint, pod=str(holder), pod_uid=holder.uid, failures=facts)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ..checkpoint.errors import DraError
 from .context import Context
 from .failures import UNPREPARE, BackingOffError
+from .planning import is_pod_uid
 from .unprepare import Released, unprepare_claims
 
 ActivePods = t.Callable[[], t.Collection[str]]
@@ -36,11 +37,14 @@ async def reconcile(context: Context, active_pods: ActivePods, *, timeout: float
     """Take the pods that are not in ``active_pods()`` from their claims, and unprepare claims that nobody holds.
 
     ``active_pods`` gives the UIDs of all pods that may still run. It is asked again under the claim's lock: a pod that
-    appeared meanwhile keeps what was prepared for it.
+    appeared meanwhile keeps what was prepared for it. Holders that are no pods let go of a claim themselves.
     """
-    active = frozenset(active_pods())
+
+    def gone(pods: frozenset[str]) -> frozenset[str]:
+        return frozenset(filter(is_pod_uid, pods - frozenset(active_pods())))
+
     uids = set(context.table.without_pods())
-    for pod in context.table.pods() - active:
+    for pod in gone(context.table.pods()):
         uids |= context.table.claims_of_pod(pod)
     result = Reconciled()
     due = []
@@ -51,9 +55,6 @@ async def reconcile(context: Context, active_pods: ActivePods, *, timeout: float
             due.append(uid)
         except BackingOffError:
             result.waiting.append(uid)
-
-    def gone(pods: frozenset[str]) -> frozenset[str]:
-        return pods - frozenset(active_pods())
 
     async def one(claims: t.Sequence[str]) -> None:
         try:

@@ -22,7 +22,7 @@ from .driver_calls import UNPREPARE_METHOD, CallFailure
 from .durable_claims import Record
 from .failures import UNPREPARE
 from .notes import EMPTY
-from .planning import claim_ref
+from .planning import claim_ref, holders_label
 
 
 class UnprepareFailedError(DraError):
@@ -142,14 +142,14 @@ def _failed(
             continue
         record = context.table.record(entry.uid)
         pods = sorted(record.state.pod_uids) if record else []
-        text = "; ".join(f"driver {driver}, pods {', '.join(pods) or 'none'}: {one.text}" for driver, one in by_driver)
+        text = "; ".join(f"driver {driver}, {holders_label(pods)}: {one.text}" for driver, one in by_driver)
         row = context.failures.failed(UNPREPARE, entry.uid, entry.full_name, text)
         sentences.append(f"ResourceClaim {entry.full_name} ({entry.uid}) is still held: {text}")
         facts.extend({**row.facts(), "driver": driver, "text": one.text, "pods": pods} for driver, one in by_driver)
         hints.extend(one.hint for _driver, one in by_driver)
     hint = next(filter(None, hints), "")
     way_out = (
-        "It succeeds by itself once the driver is back; if the driver is gone for good, forget the claim explicitly "
-        "(claim with state=forgotten), which may leak what the driver holds."
+        "Unprepare succeeds when it is repeated once the driver is back; if the driver is gone for good, forget the "
+        "claim explicitly (claim with state=forgotten), which may leak what the driver holds."
     )
     return UnprepareFailedError(f"{'; '.join(sentences)}.", f"{hint} {way_out}".strip(), failures=facts)

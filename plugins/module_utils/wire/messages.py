@@ -27,6 +27,10 @@ if t.TYPE_CHECKING:
     from google.protobuf.message import Message
 
 
+class LibraryMissing(DraError):  # noqa: N818 - the name that callers know
+    """A third-party library that speaking with drivers needs is not there. Facts: ``library``."""
+
+
 class Method(t.NamedTuple):
     """One RPC: the path on the wire, its message classes, and whether the answer is a stream."""
 
@@ -99,11 +103,11 @@ def names() -> list[str]:
 
 @functools.cache
 def api(name: str) -> Api:
-    """Load one API version, named by its folder in ``proto/``. DraError when the protobuf library is missing."""
+    """Load one API version, named by its folder in ``proto/``. LibraryMissing when protobuf is not there."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool
     except ImportError as error:
-        raise DraError(
+        raise LibraryMissing(
             f"The Python library protobuf, which speaks with DRA drivers, cannot be imported: {error}.",
             "Install protobuf for this interpreter, or run the module with the interpreter of the node agent.",
             library="protobuf",

@@ -106,7 +106,7 @@ async def failed(node: Node, *claims: Json, **changes: t.Any) -> str:
     """The message of a prepare whose driver was called. What may be held is recorded, and can be unprepared."""
     with pytest.raises(DraError) as error:
         await node.claim("prepared", *claims, **changes)
-    assert error.value.hint
+    assert "unprepare it" in error.value.hint, "the claim is recorded, and there is a way out"
     (known,) = node.look()["claims"]
     assert (known["uid"], known["prepared"], known["waits_for"]) == ("u-1", False, "the driver's answer to prepare")
     return str(error.value)
@@ -213,6 +213,19 @@ async def test_a_claim_that_cannot_be_used(node: Node, made: Json, parts: tuple[
 @pytest.mark.asyncio
 async def test_a_holder_without_a_name(node: Node, holder: str) -> None:
     says(await refused(node, claim(), holder=holder), "expected a name")
+
+
+@pytest.mark.parametrize("holder", ["", "  ", "a\nb"])
+@pytest.mark.asyncio
+async def test_nobody_without_a_name_gives_a_claim_back(node: Node, holder: str) -> None:
+    node.manager_has(recorded())
+    says(await refused(node, claim(), state="unprepared", holder=holder), "expected a name")
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0])
+@pytest.mark.asyncio
+async def test_a_time_that_is_none(node: Node, timeout: float) -> None:
+    says(await refused(node, claim(), timeout=timeout), f"{timeout:g} s", "expected more than 0")
 
 
 @CHECK

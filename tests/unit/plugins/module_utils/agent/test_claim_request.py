@@ -57,7 +57,7 @@ async def test_claims_without_a_pod_are_one_transaction_of_one_holder() -> None:
     two = [NAMED, claim("c2", "u-2", device("dev-1"))]
     wanted = await plan(ClaimRequest("prepared", claims=two), api.fetch)
     assert [one.full_name for one in wanted.plans] == ["team-a/c1", "team-a/c2"]
-    assert (wanted.holder.uid, wanted.holder.is_pod) == (DEFAULT_HOLDER, False)
+    assert (wanted.holder.uid, wanted.holder.is_pod) == (f"holder:{DEFAULT_HOLDER}", False)
     assert wanted.holder.label == "holder nodeops.dra"
     assert api.asked == ["ResourceClaim team-a/c1"]
 

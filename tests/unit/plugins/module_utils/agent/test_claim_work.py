@@ -34,6 +34,8 @@ async def test_prepare_returns_devices_and_arguments_for_a_container(node: Node)
     name = f"k8s.{GPU}/claim=u-1-dev-0"
     assert result == {
         "changed": True,
+        "before": {},
+        "after": {"team-a/c1 (u-1)": {"pods": ["holder:training.service"], "prepared": True}},
         "via": "in_process",
         "calls": [{"driver": GPU, "method": PREPARE, "claims": ["u-1"]}],
         "claims": [
@@ -41,7 +43,7 @@ async def test_prepare_returns_devices_and_arguments_for_a_container(node: Node)
                 "uid": "u-1",
                 "name": "c1",
                 "namespace": "team-a",
-                "pods": ["training.service"],
+                "pods": ["holder:training.service"],
                 "prepared": True,
                 "drivers": [
                     {
@@ -94,7 +96,7 @@ async def test_order_of_pods_and_claims_is_no_change(node: Node) -> None:
         result = await node.claim("prepared", *reversed(two), holder="a")
 
     assert not result["changed"]
-    assert [one["pods"] for one in result["claims"]] == [["a", "b"], ["a", "b"]]
+    assert [one["pods"] for one in result["claims"]] == [["holder:a", "holder:b"]] * 2
     assert (node.state_directory / "dra_manager_state").read_bytes() == before
 
 
@@ -246,7 +248,7 @@ async def test_only_the_last_holder_gives_the_claim_back_and_nobody_s_name_means
         for check in (True, False):
             first = await node.claim("unprepared", BARE, holder="a", check=check)
             assert (first["changed"], first["calls"], first["released"]) == (True, [], [])
-        assert [one["pods"] for one in first["claims"]] == [["b"]]
+        assert [one["pods"] for one in first["claims"]] == [["holder:b"]]
         await node.claim("prepared", claim(), holder="a")
         assert driver.calls_of("unprepare") == []
         assert (await node.claim("unprepared", BARE))["released"] == ["u-1"]

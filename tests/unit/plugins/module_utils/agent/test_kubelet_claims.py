@@ -92,7 +92,18 @@ async def test_by_force_what_is_recorded_here_goes_too(node: Node) -> None:
             done = await node.claim("unprepared", BY_NAME, force=True)
         assert [call.uids for call in driver.calls_of("unprepare")] == [["u-1"]]
 
-    assert (done["released"], done["findings"]) == (["u-1"], [])
+    assert done["released"] == ["u-1"]
+    assert [finding["code"] for finding in done["findings"]] == ["kubelet_still_records"]
+
+
+@CHECK
+@pytest.mark.asyncio
+async def test_by_force_a_stranger_takes_nothing_from_another_holder(node: Node, check: bool) -> None:
+    async with node.driver() as driver:
+        await node.claim("prepared", claim(), holder="a")
+        node.kubelet_has(recorded())
+        done = await node.claim("unprepared", BY_NAME, holder="b", force=True, check=check)
+        assert (done["changed"], done["calls"], driver.calls_of("unprepare")) == (False, [], [])
 
 
 @pytest.mark.asyncio
@@ -121,11 +132,15 @@ async def test_by_force_a_classic_driver_gets_its_handle_again(node: Node) -> No
     assert [call.claims[0].handle for call in nic.calls_of("unprepare")] == ["plain text, not JSON: a: b\n"]
 
 
+@pytest.mark.parametrize("ours", [True, False], ids=["recorded here too", "recorded by the kubelet alone"])
 @CHECK
 @pytest.mark.asyncio
-async def test_what_only_a_kubelet_that_is_down_has_is_not_unprepared_unseen(node: Node, check: bool) -> None:
+async def test_what_a_kubelet_that_is_down_has_is_not_unprepared_unseen(node: Node, ours: bool, check: bool) -> None:
+    """Its containers run on."""
     path = node.kubelet_has(recorded())
     async with node.driver() as driver:
+        if ours:
+            await node.claim("prepared", claim())
         message = await refused(node, "unprepared", BY_NAME, check=check)
         for part in ("does not run now", "team-a/c1 (u-1)", str(path), f"state_directory={node.root}"):
             assert part in message, part

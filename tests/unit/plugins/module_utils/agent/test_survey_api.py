@@ -62,6 +62,20 @@ def test_the_remedy_for_what_our_manager_holds(node: Node) -> None:
     assert orphaned["remedy"].endswith("nodeops.dra.claim (state=unprepared).")
 
 
+@pytest.mark.parametrize("made", [[], [claim(pods=())]], ids=["never in the API", "in the API"])
+def test_the_claim_of_a_running_service_is_not_taken_from_it(node: Node, made: list[Json]) -> None:
+    """Of a holder that is no pod the API knows nothing, so that it knows no such pod says nothing."""
+    node.manager_has(recorded(pods=("holder:training.service",)))
+    node.spec("u-1")
+    result = node.look(claims=made, pods=[])
+    (one,) = result["claims"]
+    assert one["pods"] == [{"uid": "holder:training.service", "name": None, "phase": None, "alive": None}]
+    assert "unprepare" not in one["waits_for"]
+    found = [item for item in result["findings"] if item["code"] != "claim_needs_prepare"]
+    assert [(item["code"], item["severity"]) for item in found] == ([] if made else [("claim_not_in_api", "info")])
+    assert all("holder training.service" in item["text"] for item in found)
+
+
 @pytest.mark.report("F052")
 def test_a_claim_in_all_but_the_api(node: Node) -> None:
     node.kubelet_has(recorded())

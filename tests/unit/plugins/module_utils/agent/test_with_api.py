@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import sys
 import typing as t
 
 import pytest
@@ -18,7 +20,8 @@ from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import op
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import resource_of
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.server import ApiServer
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.settings import ServerSettings
-from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Json, Node, codes
+from ansible_collections.nodeops.dra.plugins.module_utils.wire import messages
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Json, Node, codes, recorded
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import NIC, device
 
 TOKEN = "tok-SYNTH-1"
@@ -92,7 +95,7 @@ async def test_a_claim_is_fetched_by_name(node: Node) -> None:
     async with cluster() as api, node.driver():
         uid = await api.claim("c1")
         result = await perform(node.request("prepared", named("c1")), api.options, check=False)
-        assert [(one["uid"], one["pods"]) for one in result["claims"]] == [(uid, ["nodeops.dra"])]
+        assert [(one["uid"], one["pods"]) for one in result["claims"]] == [(uid, ["holder:nodeops.dra"])]
         same = await perform(node.request("prepared", named("c1", uid=uid)), api.options, check=False)
         assert not same["changed"]
 
@@ -166,8 +169,10 @@ async def test_without_a_way_to_the_api_the_message_says_what_is_missing(
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "K8S_AUTH_KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(node.root))
-    with pytest.raises(DraError, match="kubeconfig"):
+    with pytest.raises(DraError, match="kubeconfig") as failed:
         await perform(node.request("prepared", named("c1")), {"kubeconfig": None}, check=True)
+    assert "ResourceClaim default/c1 was given without its status" in failed.value.message, "why the API is needed"
+    assert "Set kubeconfig" in failed.value.hint
 
 
 @pytest.mark.report("F082")
@@ -237,6 +242,23 @@ async def test_a_look_changes_nothing(node: Node) -> None:
         assert node.tree() == tree
         assert driver.notifications == []
         assert {call.method for call in driver.calls} == {"get_info"}
+
+
+@pytest.mark.parametrize("library", ["grpc", "google.protobuf"])
+@pytest.mark.asyncio
+async def test_a_look_needs_no_library(node: Node, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it fail because there is a driver that it cannot ask."""
+    monkeypatch.setitem(sys.modules, library, None)
+    messages.api.cache_clear()
+    node.manager_has(recorded())
+    node.spec("u-1")
+    with socket.socket(socket.AF_UNIX) as driver:
+        driver.bind(str(node.registry / "x-reg.sock"))
+        driver.listen()
+        result = await looked(node)
+    messages.api.cache_clear()
+    assert [one["uid"] for one in result["claims"]] == ["u-1"]
+    assert (result["drivers_checked"], codes(result)) == (False, ["claim_needs_prepare"])
 
 
 # nodeops.dra.driver_info

@@ -9,7 +9,12 @@ import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.notes import ClaimNote, Notes, after_boot
-from ansible_collections.nodeops.dra.plugins.module_utils.manager.planning import Holder, plan_claim, plan_pod
+from ansible_collections.nodeops.dra.plugins.module_utils.manager.planning import (
+    Holder,
+    holders_label,
+    plan_claim,
+    plan_pod,
+)
 from ansible_collections.nodeops.dra.plugins.module_utils.resource.allocation import NotAllocatedError
 from ansible_collections.nodeops.dra.plugins.module_utils.resource.handles import ResourceHandle
 from ansible_collections.nodeops.dra.plugins.module_utils.resource.ownership import NotOwnerError
@@ -106,6 +111,14 @@ def test_skipped_operations_leave_drivers_out() -> None:
 
 def test_a_holder_is_told_with_name_and_uid() -> None:
     assert str(Holder("p-1", "team-a", "web")) == "team-a/web (p-1)"
+    assert Holder("p-1", "team-a", "web").label == "pod team-a/web (p-1)"
+
+
+def test_a_holder_that_is_no_pod_is_told_from_pods_wherever_it_is_recorded() -> None:
+    service = Holder.named("training.service")
+    assert (service.label, service.is_pod) == ("holder training.service", False)
+    assert holders_label({service.uid, "p-2", "p-1"}) == "pods p-1, p-2 and holder training.service"
+    assert holders_label([]) == "nobody"
 
 
 # Over the wire

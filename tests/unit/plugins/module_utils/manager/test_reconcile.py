@@ -13,6 +13,7 @@ import typing as t
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState, assemble, encode
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.file_errors import StoreError
+from ansible_collections.nodeops.dra.plugins.module_utils.manager.planning import Holder, plan_claim
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.node import Node
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import GPU, NIC, claim, device
 
@@ -33,6 +34,18 @@ async def test_pods_that_are_gone_lose_their_claims(node: Node) -> None:
     assert node.asked() == ["prepare u-1,u-2,u-3", "unprepare u-1,u-2"]
     again = await node.manager.reconcile(lambda: {"p-2"})
     assert (again.gone, again.kept) == ([], [])
+
+
+async def test_what_a_service_holds_is_no_claim_of_a_pod_that_is_gone(node: Node) -> None:
+    await node.add_driver()
+    await node.start()
+    shared = claim(pods=["p-1"])
+    await node.prepare(shared)
+    await node.manager.prepare_claims(Holder.named("training.service"), [plan_claim(shared)])
+    assert (await node.manager.reconcile(lambda: ())).kept == ["u-1"]
+    assert node.state()["u-1"].pod_uids == {"holder:training.service"}
+    again = await node.manager.reconcile(lambda: ())
+    assert (again.gone, again.kept, node.asked()) == ([], [], ["prepare u-1"])
 
 
 async def test_a_claim_that_no_pod_holds_goes_too(node: Node) -> None:
