@@ -12,10 +12,10 @@ from aiohttp import web
 from ansible_collections.nodeops.dra.plugins.module_utils.kube import errors
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.object_index import Codec, codec_for
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.reflector import Reflector, ReflectorSettings
-from ansible_collections.nodeops.dra.plugins.module_utils.kube.store import Store
+from ansible_collections.nodeops.dra.plugins.module_utils.kube.store import Handler, Store
 
 from .reflecting import CLAIMS, LIST, QUICK, WATCH, reflecting, watching
-from .stub_api import Json, StubApi, answers, bookmark, claim, connected, failure, line, page, stream
+from .stub_api import Json, StubApi, answers, bookmark, claim, connected, failure, line, page, status, stream
 
 
 @pytest.mark.asyncio
@@ -34,6 +34,38 @@ async def test_what_the_codec_drops_costs_nothing_and_is_deleted_when_it_was_the
         await world.heard_of(("added", "a@1"), ("deleted", "a@1"), ("added", "b@9"))
     assert world.names == ["b"]
     assert world.reflector.stats.dropped == 4
+
+
+@pytest.mark.asyncio
+async def test_what_is_dropped_but_exists_can_be_told_from_what_is_deleted() -> None:
+    codec = codec_for(t.cast("type[Json]", dict), keep=lambda obj: bool(obj.get("wanted")))
+    heard: list[str] = []
+    async with reflecting(
+        *answers(page([claim("a", 1, wanted=True), claim("b", 2, wanted=True), claim("c", 2, wanted=True)], 5)),
+        watching(line("MODIFIED", claim("a", 7)), line("ERROR", status(410, "Expired"))),
+        *answers(page([claim("a", 7), claim("b", 8)], 9)),
+        codec=codec,
+    ) as world:
+        everything = asyncio.Event()
+
+        def hears(what: str) -> t.Callable[[Json], None]:
+            def note(obj: Json) -> None:
+                heard.append(f"{what} {obj['metadata']['name']}")
+                if len(heard) == 6:
+                    everything.set()
+
+            return note
+
+        world.store.subscribe(Handler(deleted=hears("deleted")))
+        world.store.subscribe(Handler(deleted=hears("gone"), dropped=hears("dropped")))
+        await asyncio.wait_for(everything.wait(), 10)
+    told = [text for text in heard if not text.startswith("deleted")]
+    assert sorted(told) == ["dropped a", "dropped b", "gone c"]
+    assert sorted(set(heard) - set(told)) == [
+        "deleted a",
+        "deleted b",
+        "deleted c",
+    ]  # who does not care hears of an end
 
 
 @pytest.mark.asyncio
