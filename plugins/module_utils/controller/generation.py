@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 from ..resource.generated import CreationRefusedError, check_template_allowed
 from ..resource.names import derived_name, deterministic_name
@@ -150,11 +151,16 @@ class Generation:
         published = self.owner.published
         if self.caches.target.deterministic_names:
             return []
-        if all(entry in published and published[entry] == name for entry, name in self.names.items()):
+        if says(published, self.names):
             return []
         owner = self.owner
         reason = f"the status of {owner.described} has to name all its generated claims"
-        return [ApplyNames(owner.kind, owner.namespace, owner.name, owner.uid, dict(self.names), reason)]
+        return [ApplyNames(owner.kind, owner.namespace, owner.name, owner.uid, dict(self.names), published, reason)]
+
+
+def says(published: t.Mapping[str, str | None], names: t.Mapping[str, str | None]) -> bool:
+    """Whether a status names all these claims already."""
+    return all(entry in published and published[entry] == name for entry, name in names.items())
 
 
 def _is_unused(claim: Json) -> bool:

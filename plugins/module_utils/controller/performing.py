@@ -14,7 +14,7 @@ from ..resource.deallocation import finalizer_patch
 from ..resource.generated import claim_status_entries, has_same_origin
 from .caches import Caches
 from .gateway import Gateway
-from .generation import FAILED_CREATION
+from .generation import FAILED_CREATION, says
 from .metrics import Metrics
 from .owners import GroupOwner, PodOwner
 from .plan import (
@@ -142,7 +142,7 @@ class _Run:
         names: dict[str, str | None] = {
             entry: self._made.get(entry, name) for entry, name in step.names.items() if entry not in self.failed_entries
         }
-        if not names or (self.failed_entries and not self._made):
+        if says(step.published, names):
             return False
         body: Json = {
             "metadata": {"name": step.name, "namespace": step.namespace, "uid": step.uid},

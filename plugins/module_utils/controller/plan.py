@@ -39,7 +39,7 @@ class ApplyNames:
     """Server-side apply of ``status.resourceClaimStatuses``: always the whole list.
 
     ``names`` maps entries to claims, None where no claim is needed. An entry whose claim is made in the same plan gets
-    the name that the creation really led to.
+    the name that the creation really led to, or none if it led to nothing. ``published`` is the list as it is now.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class ApplyNames:
     name: str
     uid: str
     names: t.Mapping[str, str | None]
+    published: t.Mapping[str, str | None]
     reason: str
 
     @property
