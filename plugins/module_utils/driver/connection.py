@@ -88,6 +88,7 @@ class Connection:
         self._clock = clock
         self._on_change = on_change
         self._channel: grpc.aio.Channel | None = None
+        self._methods: dict[str, t.Any] = {}
         self._tracker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -98,6 +99,7 @@ class Connection:
         """Stop following and close; running calls may still end within ``grace`` seconds."""
         tracker, self._tracker = self._tracker, None
         channel, self._channel = self._channel, None
+        self._methods.clear()
         self._note(False)
         try:
             if tracker is not None:
@@ -137,7 +139,10 @@ class Connection:
 
         if self._channel is None:
             raise CallError("UNAVAILABLE", "the connection is closed")
-        call = t.cast("t.Any", self._channel.unary_unary(path))(request, timeout=max(0.0, timeout))
+        method = self._methods.get(path)
+        if method is None:
+            method = self._methods[path] = self._channel.unary_unary(path)
+        call = method(request, timeout=max(0.0, timeout))
         try:
             async with asyncio.timeout(max(0.0, timeout) + self._timings.grace):
                 return t.cast("bytes", await call)

@@ -44,6 +44,10 @@ class KeyedLocks(t.Generic[K]):
             if not self._users[key]:
                 del self._users[key], self._locks[key]
 
+    def is_free(self, keys: t.Iterable[K]) -> bool:
+        """Whether `hold` would not have to wait now."""
+        return self._locks.keys().isdisjoint(keys)
+
     def __len__(self) -> int:
         """How many keys are in use."""
         return len(self._locks)

@@ -75,6 +75,27 @@ SETS: dict[str, str] = {
         "pymNrvJLOK5P3DfhpQl3GHFp5DFtV4S1pOc6s0ylYyINSIPKgjCGX4lWEuPnsHsJ9e32kAqVmXVnPcytxk4GxjfD++n4qaGgPajNrBwWzBU0"
         "R/YwP+h6cRjQz1uj080q/nyT9tn/JvkufeW5LJ7v4gvULdW2"
     ),
+    "nodeops/dra/agent/v1": (
+        "eNqtV81u20YQLiXrxyPFSTZuoSpJ6zAJ4hSo3ThAgKKnOE4aA0XQMql7VClyYzGWSIWknPreQ6+9tJeib9FLn6CXos/QN+n87JKUIzkpkNt+"
+        "w9nd+flmZgk/bsBGnIQ6mWbbYepv+4c6zreP78hia5omeaLWjcYWamzJh+M77gVYO9BpFiWxp1/OdJa7v9XgfCHKpkmcadWD1rGIes6Gs7nq"
+        "WagUrEzw3F6NxbxWt+B8lvu5HoRRqoM8SU96df68xuI9K1XXoHs0G+qxzgdpkuS9FdbqGJmHIvUpqFQfRlmenlSOa7DiRfulPBGvDsKo0Ix0"
+        "1mtu1OlqFO+VUnUZVikeg9if6F6Lj2uT4Ali1Yd2qA9TP9Rhry3fLHbvwMWv8NIHYz+aZCZm6gqehhuzqR9oE6FS4O6Dqm4xMb0LzYAluKG+"
+        "2dm5vLUoQVu8yzOq7l81aLBEXYD6LArNZbSkVLA3JhW0njesfsow2jFNwgzjTiHiNfk+TfXUT9F3CnPbK7D6AlphGlHqOaqdnWtn2LzHmp7d"
+        "oT6AJqV/lplwG6Q+h/ZzPxrPUsxVm0+9uvjUR6LlFerEH+2n40ingyHxZ1X4Y2S7xB9kbpYn0yl6A8JcA90ZdCp2FtFzKtHDWPhx9kpTLGoS"
+        "C4vVPYyFPo4CtLrOVl9ZbPUeK3lW2f3dgabIJPzJ2F5Ja4qSaJo0GqQ+gnY2wiQMMOecx8fvoSsk2Q9/chwyNRUy2nQWWH0MHS4KY26DPwMV"
+        "hEh2O7A6sKe7vzjQMqEm+iRTnfp5WfmlgOzP9Q+5JRyt1To0gmQW52xk3RNA0udRmkmFO54A2j/2UdhgIa/Vh+QHFXsUI8dI3mK8H7v/OHDu"
+        "wciPD7UtO6wB5Cwb1vVoSeEzRVVDL7u2brDcm6NkHOq0CJ7BFDuyLkkx5CucYwHsyUgHR6YKBBCf8miik1luzTOQrk61n2GgDL8FqTWoDU9M"
+        "G8HV7iq0BnK3+2cN1qxHZacNWCJutT0LkXCNwB+PxbPOzsYSujGbH6CiJ+qVPlN/6z4jdBqjA2hHQSfBRAqM0GGS5zpmMnW9UsDlHMVhFB/a"
+        "JrGsnEXLK9QpgkONJ0lDxuQJokz4z3PMXZvFAtxnAKWzXDeMDE0NIvlE56MktPUkqEKUOrtnG+xDuPQljh6dJTMkQbacaRiFIIlzP4rxTjm7"
+        "FLjfw/r8MSa9jwEKJdv4N5ckxOqVp1T20lB5XWNhFztV/rXT5e+uy3ySaFqX3V8duDQnNi7cK4eAc2bjO9X/H8M5M6+5e1geu4t3exVVb36j"
+        "+we10OVdWzIT46gv2nYpUFcxA1JRA1+6lIOfRXI/V7uwGsU4mWIK1QpbeOMs//aNslduq3CrwU3QcutfB9bmd1Gd6TicJhF2TPGhwGobLlX9"
+        "HmRJcKRtt1XVT0/5y7zj9dOOX7fxp/FFvksv7pbC+zIudcrzp2HGpUB1E9ZG2h/no4FVaLLCOZE+FaH7ArrV1PHUF7tNXQqimubHoHFHQKWK"
+        "63NVjNo6TZPUvBAFuO8LQU0jKYj7DazPiw1xq53J+V+dyf2ZZqIAolxAL15DOVpTGjONhkb5iXGowGT7dFw+vwQUs3OlMjt5gkx0aN+3BvF8"
+        "8oM844hj/2OAnUp95+fB6OExml00qqJXOjJ/GdBUTeLxySDWr0xFtAg/0a/cl9DgE+j2eDYZFlsNovnlC+scD1dk+RGGwrjDa6bNbPgCiWYc"
+        "srDws1H6ufN3Exr3KdjqAFrmV0MtqbL5n5P+zTdomVQPAMoXt7q1eNNrz/j+5psVzQXPoPW1vIrV9SXtu/pS6d84W8mcegCr38bTd3/uU2g+"
+        "wgGNZfcOD9XQrY44dXvxrgXTtP/J26iaa4bQqUwhdUaK5udX//ZbaJauVDuGOmPrqWazzJWFDegAOpWKXebK60XdX/JkY6XPnGGTf/Dv/geg"
+        "ptW/"
+    ),
     "podresources/v1": (
         "eNqVVc2OEkEQdhiWnwIWtjULC6xsxoMkGjZg9ODBiJIoiUvWyZp4MCGzM61OAvQ4PZDg2YM3Lz6KZ1/Al/AlvNs/M0MDg+veuuurrqqv+qtu"
         "+FYGwyOOjymZ+zamp4vuqbrveD4JCEotusYRVF+5NDgnjhmhJv40xzQwXkNtG6IemVGMHkKJBRzHEWvaid4u9CqdRbezdqDoKTvjLRy+wEnJ"

@@ -47,6 +47,7 @@ class Api:
         self.name = name
         self._files = files
         self._classes: dict[str, type[Message]] = {}
+        self._methods: dict[str, dict[str, Method]] = {}
 
     @property
     def package(self) -> str:
@@ -61,16 +62,18 @@ class Api:
 
     def service(self, name: str = "") -> dict[str, Method]:
         """The methods of a service by name; ``name`` (short) may be left out where there is only one service."""
-        service = self._service(name)
-        return {
-            method.name: Method(
-                f"/{service.full_name}/{method.name}",
-                self._class_of(method.input_type),
-                self._class_of(method.output_type),
-                method.server_streaming,
-            )
-            for method in service.methods
-        }
+        if name not in self._methods:
+            service = self._service(name)
+            self._methods[name] = {
+                method.name: Method(
+                    f"/{service.full_name}/{method.name}",
+                    self._class_of(method.input_type),
+                    self._class_of(method.output_type),
+                    method.server_streaming,
+                )
+                for method in service.methods
+            }
+        return self._methods[name]
 
     def service_name(self, name: str = "") -> str:
         """Full name of a service, as it stands in the path of each of its calls."""

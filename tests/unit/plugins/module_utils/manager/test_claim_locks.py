@@ -23,6 +23,19 @@ async def test_different_claims_do_not_wait_for_each_other() -> None:
     assert len(locks) == 0
 
 
+async def test_who_need_not_wait_is_not_made_to_wait() -> None:
+    locks: KeyedLocks[Key] = KeyedLocks()
+    async with locks.hold([(1, "a"), (1, "b")]):
+        assert [locks.is_free([(1, key)]) for key in "abc"] == [False, False, True]
+        assert not locks.is_free([(1, "c"), (1, "b")])
+        # Without a turn of the loop in between nobody else can come first.
+        free = locks.hold([(1, "c"), (1, "d")])
+        with pytest.raises(StopIteration):
+            free.__aenter__().__await__().send(None)
+        await free.__aexit__(None, None, None)
+    assert locks.is_free([(1, "a"), (1, "b")])
+
+
 async def test_the_same_key_given_twice_is_one_lock() -> None:
     locks: KeyedLocks[Key] = KeyedLocks()
     async with locks.hold([(1, "a"), (1, "a")]):
