@@ -18,10 +18,13 @@ if t.TYPE_CHECKING:
     from aiohttp import web
 
 log = logging.getLogger(__name__)
+_server_log = logging.getLogger(f"{__name__}.requests")
 
 _TEXT = "text/plain; charset=utf-8"
 _REFUSAL = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 21\r\nConnection: close\r\n\r\ntoo many connections\n"
 _HANDSHAKE = 5.0
+# "Server" too: otherwise it tells the versions of Python and of the library to everybody.
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": "nodeops-dra"}
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -66,7 +69,8 @@ class HttpServer:
             tls = ServerTls(settings.tls.certificate_file, settings.tls.key_file).context()
         if settings.token_file:
             self._token = BearerToken(settings.token_file)
-        self._server = web.Server(self._handle, access_log=None, lingering_time=1.0)
+        _server_log.addFilter(_is_our_fault)
+        self._server = web.Server(self._handle, access_log=None, lingering_time=1.0, logger=_server_log)
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 self._protocol,
@@ -114,9 +118,8 @@ class HttpServer:
 
         answer, headers = await self._answer(request)
         self._told(request.path if request.path in self._endpoints else "other", answer.status)
-        headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **headers}
-        headers["Content-Type"] = answer.content_type
-        response = web.Response(status=answer.status, body=answer.body, headers=headers)
+        response = web.Response(status=answer.status, body=answer.body, headers={**_HEADERS, **headers})
+        response.headers["Content-Type"] = answer.content_type
         response.force_close()
         return response
 
@@ -146,6 +149,13 @@ class _Refusing(asyncio.Protocol):
         wire = t.cast(asyncio.WriteTransport, transport)
         wire.write(_REFUSAL)
         wire.close()
+
+
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    """A request that is no HTTP is its sender's fault: it gets status 400 and no stack trace in our log."""
+    from aiohttp.http_exceptions import HttpProcessingError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def _cut(connection: asyncio.BaseProtocol) -> None:

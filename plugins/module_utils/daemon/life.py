@@ -50,6 +50,7 @@ class Life:
         self._asked = asyncio.Event()
         self._hangup = asyncio.Event()
         self._started = asyncio.Event()
+        self._ending = False
 
     @property
     def _life(self) -> LifeSettings:
@@ -96,22 +97,20 @@ class Life:
 
     async def _live(self) -> None:
         work = asyncio.create_task(self._work(), name="work")
-        beside = [
-            asyncio.create_task(coroutine, name=name)
-            for name, coroutine in (("reload", self._reloads()), ("watchdog", self._tell.watchdog()))
-        ]
+        reloads = asyncio.create_task(self._reloads(), name="reloads")
+        watchdog = asyncio.create_task(self._tell.watchdog(), name="watchdog")
         asked = asyncio.create_task(self._asked.wait(), name="signals")
         try:
-            watched = {work, asked, *beside}
+            watched: set[asyncio.Task[t.Any]] = {work, asked, reloads, watchdog}
             while not (work.done() or asked.done()):
                 done, watched = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
                 for task in done - {work}:
                     task.result()  # a bug in what runs beside the work ends the daemon like one in the work
         finally:
             try:
-                await self._drain(work)
+                await self._drain(work, reloads)
             finally:
-                await _ended([asked, *beside])
+                await _ended([asked, watchdog])
                 await self._tell.health.close()
 
     async def _work(self) -> None:
@@ -124,7 +123,7 @@ class Life:
         log.info("ready daemon=%s version=%s", self._daemon.name, self._daemon.version)
         async with _background(self._tell.status()):
             await self._daemon.work()
-        if not self._asked.is_set():
+        if not self._ending:
             raise DraError(f"The work of {self._daemon.name} came to an end by itself.", "See the lines before.")
 
     async def _start(self) -> None:
@@ -151,15 +150,12 @@ class Life:
             self._notifier.reloading()
             result = await self._reload()
             self._tell.metrics.counter("nodeops_dra_reloads_total").labels(result).inc()
-            self._notifier.ready("ready" if result == "success" else f"reload: {result}, see the log")
+            self._notifier.ready(self._tell.summary if result == "success" else f"reload: {result}, see the log")
 
     async def _reload(self) -> str:
         try:
             new = await asyncio.to_thread(self._load)
             effective, change = changed(self._settings, new)
-            self._settings = effective
-            self._output.use(effective.section(LogSettings, "log"))
-            self._tell.health.timeout = self._life.check_timeout
             await self._daemon.reload(effective, change)
         except SettingsError as error:
             for problem in error.problems:
@@ -168,6 +164,9 @@ class Life:
         except DraError as error:
             log.error("reload failed, the former settings stay in use error=%s", error)
             return "failure"
+        self._settings = effective
+        self._output.use(effective.section(LogSettings, "log"))
+        self._tell.health.timeout = self._life.check_timeout
         log.info("settings reloaded changed=%s", ",".join(setting.key for setting in change.applied) or "none")
         for setting in change.pending:
             log.warning("setting has changed but takes effect only by a restart key=%s", setting.key)
@@ -184,17 +183,18 @@ class Life:
         )
         self._asked.set()
 
-    async def _drain(self, work: asyncio.Task[None]) -> None:
+    async def _drain(self, work: asyncio.Task[None], reloads: asyncio.Task[None]) -> None:
         """Let the daemon stop, then end its work; raises what either raised."""
         timeout = self._life.drain_timeout
+        self._ending = True
         self._tell.phase = "stopping"
         self._notifier.stopping()
         self._notifier.extend(timeout + 2 * GRACE)
         force = threading.Timer(timeout + GRACE, _end_by_force)
         force.daemon = True
         force.start()
-        if not self._started.is_set():
-            await _ended([work])
+        # Nobody is told "ready" any more by the end of a reload, and a start does not go on.
+        await _ended([reloads] if self._started.is_set() else [reloads, work])
         limit = asyncio.timeout(timeout)
         try:
             async with limit:

@@ -27,10 +27,14 @@ _VALUES = {State.OK: 1.0, State.DEGRADED: 0.5, State.FAILED: 0.0}
 
 
 class Telling:
-    """``phase`` is what keeps the daemon from being ready at all ("starting", "stopping"), empty while it works."""
+    """``phase`` is what keeps the daemon from being ready at all ("starting", "stopping"), empty while it works.
+
+    ``summary`` is what the last look at its health found, in one line.
+    """
 
     def __init__(self, daemon: Daemon, notifier: Notifier, output: LogOutput, timeout: float) -> None:
         self.phase = "starting"
+        self.summary = "ready"
         self.notifier = notifier
         self.metrics = Metrics((*COMMON_METRICS, *daemon.metrics))
         self.health = Health(timeout, self)
@@ -59,9 +63,8 @@ class Telling:
 
     async def ready(self) -> Report:
         """For /readyz."""
-        report = Report((), self.phase) if self.phase else await self.health.look()
-        if self.phase and not report.reason:  # the end began while the checks ran
-            report = Report(report.outcomes, self.phase)
+        outcomes = () if self.phase else (await self.health.look()).outcomes
+        report = Report(outcomes, self.phase)  # asked again: the end may have begun while the checks ran
         self._ready.set(0 if report.failed else 1)
         return report
 

@@ -205,10 +205,10 @@ def get(
         handlers.append(urllib.request.HTTPSHandler(context=tls))
     try:
         with urllib.request.build_opener(*handlers).open(request, timeout=PATIENCE) as answer:
-            return answer.status, answer.read().decode(), answer.headers
+            return answer.status, answer.read().decode(), dict(answer.headers)
     except urllib.error.HTTPError as error:
         with error:
-            return error.code, error.read().decode(), error.headers
+            return error.code, error.read().decode(), dict(error.headers)
 
 
 def fields(line: str) -> dict[str, t.Any]:

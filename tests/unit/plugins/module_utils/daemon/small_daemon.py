@@ -97,7 +97,11 @@ class Small:
         self.folder = pathlib.Path(self.settings["folder"] or "/nonexistent")
         if self.settings["start"] == "waits":
             context.progress("looking for devices")
-            await self.until_ordered("go")
+            try:
+                await self.until_ordered("go")
+            except asyncio.CancelledError:
+                log.info("start given up")
+                raise
         if self.settings["start"] == "passing" and not self.ordered("go"):
             raise PassingError("API server does not answer.", "Wait.")
         if self.settings["start"] in FAILURES:

@@ -93,7 +93,7 @@ async def test_the_three_paths_and_nothing_else() -> None:
         assert (await served.get("/readyz?verbose"))[1] == "[-]drivers failed: driver a\nreadyz check failed\n"
         status, body, headers = await served.get("/etc/passwd")
         assert (status, body) == (404, "not found; there is /metrics, /healthz, /readyz\n")
-        assert headers["Connection"] == "close"
+        assert (headers["Connection"], headers["Server"]) == ("close", "nodeops-dra")
         assert served.told == {
             ("/metrics", 200): 1, ("/healthz", 200): 1, ("/readyz", 200): 2, ("/readyz", 503): 2, ("other", 404): 1,
         }  # fmt: skip
@@ -115,11 +115,12 @@ async def test_a_bug_behind_a_path_is_logged_and_shows_no_trace(caplog: pytest.L
     assert "request ended by a bug path=/readyz" in caplog.text
 
 
-async def test_nonsense_gets_an_answer_and_the_server_goes_on() -> None:
+async def test_nonsense_gets_an_answer_and_no_trace_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async with Served(SETTINGS) as served:
         assert b" 400 " in await served.raw(b"\x16\x03\x01 nonsense\r\n\r\n")
         assert b" 400 " in await served.raw(b"GET / HTTP/1.1\r\nA: " + b"x" * 20000 + b"\r\n\r\n")
         assert (await served.get("/readyz"))[0] == 200
+    assert [entry.message for entry in caplog.records if entry.levelno > logging.INFO] == []
 
 
 # Clients that misbehave
@@ -232,8 +233,10 @@ def with_tls(folder: pathlib.Path, certificate: pathlib.Path, key: pathlib.Path)
 
 
 def trusting(authority: Authority) -> ssl.SSLContext:
-    """A client's TLS."""
-    return ssl.create_default_context(cafile=str(authority.certificate))
+    """A client's TLS. The authority is a plain one, without the extensions that Python 3.13 insists on."""
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 async def subject(served: Served, authority: Authority) -> str:

@@ -34,6 +34,21 @@ def test_a_second_signal_ends_at_once(world: World) -> None:
     assert "asked again" in process.lines[-1]
 
 
+def test_while_it_drains_it_is_alive_but_not_ready_and_takes_no_reload(world: World) -> None:
+    notify = world.notify()
+    process = world.start(small={"stop": "hangs"}, environment={"NOTIFY_SOCKET": notify.address})
+    url = process.url()
+    process.until("working")
+    process.send(signal.SIGTERM)
+    process.until("draining")
+    process.send(signal.SIGHUP)
+    assert get(f"{url}/readyz?verbose")[:2] == (503, "[-]stopping\nreadyz check failed\n")
+    assert get(f"{url}/healthz")[0] == 200
+    notify.until("STOPPING")
+    process.end(signal.SIGINT)
+    assert not [note for note in notify.waiting() if "READY" in note or "RELOADING" in note]
+
+
 def test_a_drain_that_takes_too_long_has_its_own_status(world: World) -> None:
     process = world.start(small={"stop": "hangs"}, life={"drain_timeout": 0.1})
     process.until("working")
@@ -55,10 +70,13 @@ def test_a_thread_that_hangs_does_not_keep_the_process(world: World) -> None:
     assert "dead disk" in process.lines[-1]
 
 
-def test_a_signal_during_the_start_ends_it(world: World) -> None:
-    process = world.start(small={"start": "waits"})
-    process.until("listening")
+def test_a_signal_during_the_start_ends_it_before_the_drain(world: World) -> None:
+    notify = world.notify()
+    process = world.start(small={"start": "waits"}, environment={"NOTIFY_SOCKET": notify.address})
+    notify.until("STATUS", "looking for devices")
     assert process.end() == 0
+    log = "\n".join(process.lines)
+    assert 0 < log.index("start given up") < log.index("draining")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +141,13 @@ def test_settings_can_be_checked_without_a_start(world: World) -> None:
     assert process.ended() == 78
     assert sum("settings cannot be used problem=" in line for line in process.lines) == 2
     assert process.output == ""
+
+
+def test_without_http_nothing_listens(world: World) -> None:
+    process = world.start(http={"enabled": False})
+    process.until("working")
+    assert process.end() == 0
+    assert not [line for line in process.lines if "listening" in line]
 
 
 # systemd
@@ -218,7 +243,7 @@ def test_reload_takes_what_it_can_and_names_what_needs_a_restart(world: World) -
     process.until("working")
     world.write(small={"greeting": "bye", "work": "other"}, log={"format": "json"})
     process.send(signal.SIGHUP)
-    assert fields(process.until('"reloaded"'))["greeting"] == "bye"
+    process.until("reloaded greeting=bye")
     assert fields(process.until("settings reloaded"))["changed"] == "small.greeting,log.format"
     assert fields(process.until("only by a restart"))["key"] == "small.work"
     process.send(signal.SIGHUP)
@@ -237,6 +262,9 @@ def test_a_reload_that_cannot_be_used_keeps_the_former_settings(world: World) ->
     world.write(small={"greeting": "unusable"})
     process.send(signal.SIGHUP)
     process.until("This greeting cannot be used.")
+    world.write(small={"greeting": "first"}, log={"format": "json"})
+    process.send(signal.SIGHUP)
+    assert fields(process.until("settings reloaded"))["changed"] == "log.format"
     assert process.end() == 0
 
 
