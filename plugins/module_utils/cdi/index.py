@@ -13,6 +13,9 @@ from .names import InvalidNameError, parse_name, spec_stem
 from .registry import FileCache, Registry, cached_file
 from .spec import EXTENSIONS, SpecFile, load_file
 
+_ROOM = 256
+"""How many names may be added before the index looks for files that have gone since."""
+
 
 class SpecIndex:
     """Answers "does this resolve" from a few files where that is possible, and reads the directories where it is not.
@@ -24,6 +27,7 @@ class SpecIndex:
         self._directories = list(directories) if directories is not None else None
         self._cache: FileCache = {}
         self._paths: dict[str, str] = {}
+        self._tidy_at = _ROOM
         self._lock = threading.Lock()
 
     def registry(self) -> Registry:
@@ -67,9 +71,17 @@ class SpecIndex:
             file = self._load(path, priority, allowed)
             spec = file.spec if file is not None else None
             if spec is not None and spec.kind == wanted.kind and wanted.device in spec.devices:
-                self._paths[name] = path
+                self._remember(name, path)
                 return True
         return False
+
+    def _remember(self, name: str, path: str) -> None:
+        """Note where a name is. Files of claims come and go for as long as the daemon runs, so those gone must go."""
+        self._paths[name] = path
+        if len(self._paths) > self._tidy_at:
+            self._cache = {one: file for one, file in self._cache.items() if os.path.lexists(one)}
+            self._paths = {one: place for one, place in self._paths.items() if place in self._cache}
+            self._tidy_at = 2 * len(self._paths) + _ROOM
 
     def _load(self, path: str, priority: int, allowed: t.Sequence[str]) -> SpecFile | None:
         if not os.path.lexists(path):

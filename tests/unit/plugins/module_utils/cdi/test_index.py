@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 import threading
@@ -109,6 +110,27 @@ def test_file_replaced_with_equal_size_and_time_is_noticed(tmp_path: pathlib.Pat
     assert new.stat().st_size == status.st_size
     os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
     new.rename(path)
+    assert index.missing([NAME], UID_1) == [NAME]
+
+
+def test_files_of_claims_that_are_gone_are_not_kept(tmp_path: pathlib.Path) -> None:
+    """A daemon prepares claims for months; what it knows must not grow with them."""
+
+    def kept() -> int:
+        return sum(isinstance(one, SpecFile) for one in gc.get_objects())
+
+    index = SpecIndex([str(tmp_path)])
+    standing = claim_file(tmp_path)
+    assert index.missing([NAME], UID_1) == []
+    before = kept()
+    for number in range(700):
+        uid = f"c1a10000-0000-4000-8000-{number:012d}"
+        path = claim_file(tmp_path, uid)
+        assert index.missing([f"{KIND}={uid}-gpu-0"], uid) == []
+        path.unlink()
+    assert kept() - before < 400
+    assert index.missing([NAME], UID_1) == []
+    standing.unlink()
     assert index.missing([NAME], UID_1) == [NAME]
 
 
