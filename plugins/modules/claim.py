@@ -154,10 +154,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 via:
-  description: How the work was done, V(in_process) with a manager in the module itself.
+  description: How the work was done, V(lock) with a manager in the module itself, which holds the lock of the
+    state file meanwhile.
   returned: success
   type: str
-  sample: in_process
+  sample: lock
 calls:
   description: The driver calls that were made, or would be made in check mode, sorted by driver.
   returned: success

@@ -1,32 +1,25 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Preparing, unpreparing and forgetting claims with a manager in this process: planned first, then done.
+"""Preparing, unpreparing and forgetting claims with the manager of a place: planned first, then done.
 
 The plan is the same with and without check mode, so both report the same calls, the same change, and the same refusals.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
+import asyncio
 import typing as t
 
 from ..checkpoint.errors import DraError
-from ..checkpoint.file_errors import MissingFileError
 from ..checkpoint.findings import Finding
-from ..checkpoint.store import StateDirectory
 from ..driver.registry import DriverRegistry
-from ..driver.scan import SCAN_TIMINGS
-from ..manager.boot import current_boot_id
 from ..manager.claim_table import ClaimTable
 from ..manager.driver_calls import PREPARE_METHOD, UNPREPARE_METHOD
 from ..manager.durable_claims import Record
-from ..manager.loading import load
-from ..manager.manager import DraManager
-from ..manager.opening import Settings
 from ..manager.prepare import check_claims
 from .claim_check import STEPS, check_drivers, check_findings, refuse_used_claims
 from .claim_diff import Change, prepare_change, release_change
+from .claim_place import OwnManager, Place, Records
 from .claim_request import (
     CHECKED,
     FORGOTTEN,
@@ -53,78 +46,68 @@ from .reachable_drivers import ReachableDrivers
 from .record_report import record_report
 
 Json = dict[str, t.Any]
-Records = t.Mapping[str, Record]
 
 CONNECT_WAIT = 2.0
 """Seconds that a driver may take to connect before anything is done. One that is alive takes milliseconds."""
 
 
-async def work(request: ClaimRequest, fetch: Fetch, *, check: bool = False) -> Json:
+async def work(request: ClaimRequest, fetch: Fetch, *, check: bool = False, place: Place | None = None) -> Json:
     """Bring claims to the wanted state. Raises `DraError`; what was done before it is recorded and undone by no one.
+
+    Without a ``place`` a manager of its own does it.
 
     Returns ``changed``, ``before`` and ``after`` (a `claim_diff.Change`, the same with and without ``check``),
     ``calls`` (the driver calls, planned or made), ``claims`` (those recorded afterwards), ``released``,
     ``forgotten`` and ``conformance``, ``via`` and the manager's ``findings``.
     """
-    held = read_kubelet_claims(request)
-    records = _read_records(request)
+    place = place or OwnManager(request)
+    held = await asyncio.to_thread(read_kubelet_claims, request)
+    records = place.records()
     if request.state in (PREPARED, CHECKED):
         wanted = await plan(request, fetch)
         if request.state == CHECKED:
             refuse_used_claims(wanted.plans, records, held, has_pod=request.pod is not None)
         if not request.force:
             refuse_held_devices(held, wanted.plans)
-        return await (_try if request.state == CHECKED else _prepare)(request, wanted, records, check)
+        return await (_try if request.state == CHECKED else _prepare)(request, wanted, records, place, check)
     check_named(request)
     uids = _recorded_uids(request, records)
     if request.state == FORGOTTEN:
         refuse_to_forget(held, request, uids)
-        return await _forget(request, uids, records, check)
+        return await _forget(request, uids, records, place, check)
     refuse_to_unprepare(held, request, uids)
-    return await _unprepare(request, uids, records, held, check)
+    return await _unprepare(request, uids, records, held, place, check)
 
 
 # Prepare
 
 
-async def _prepare(request: ClaimRequest, wanted: Wanted, records: Records, check: bool) -> Json:
+async def _prepare(request: ClaimRequest, wanted: Wanted, records: Records, place: Place, check: bool) -> Json:
     calls = _calls(PREPARE_METHOD, [(one.uid, driver) for one in wanted.plans for driver in one.drivers])
     uids = [one.uid for one in wanted.plans]
-    async with _registry(request) as drivers:
+    async with place.registry() as drivers:
         # Asked before anything is made, so that a refusal leaves nothing behind; the manager asks again.
         await check_claims(ClaimTable(records), _reachable(request, drivers), wanted.holder, wanted.plans)
         change = prepare_change(records, wanted.plans, wanted.holder.uid)
         if check:
-            return _result(_is_news(wanted, records), calls, records, uids, change)
-        _make_directory(request.state_directory)
-        async with await _manager(request, drivers) as manager:
-            await manager.prepare_claims(wanted.holder, wanted.plans)
+            return _result(place, _is_news(wanted, records), calls, records, uids, change)
+        async with place.manager(drivers) as manager:
+            await manager.prepare_claims(wanted.holder, wanted.plans, timeout=request.timeout, renew=True)
             after = {report.record.state.uid: report.record for report in manager.claims()}
             findings = manager.findings()
     changed = any(after.get(uid) != records.get(uid) for uid in uids)
-    return _result(changed, calls, after, uids, change, findings=findings)
+    return _result(place, changed, calls, after, uids, change, findings=findings)
 
 
-async def _try(request: ClaimRequest, wanted: Wanted, records: Records, check: bool) -> Json:
+async def _try(request: ClaimRequest, wanted: Wanted, records: Records, place: Place, check: bool) -> Json:
     pairs = [(one.uid, driver) for one in wanted.plans for driver in one.drivers]
     calls = [call for method in STEPS for call in _calls(method, pairs)]
     calls.sort(key=lambda call: call["driver"])
-    async with _registry(request) as registry:
+    async with place.registry() as registry:
         drivers = _reachable(request, registry)
         await check_claims(ClaimTable(records), drivers, wanted.holder, wanted.plans)
         reports = [] if check else await check_drivers(drivers, wanted.plans, request.timeout)
-    return {**_result(False, calls, records, [], findings=check_findings(reports)), "conformance": reports}
-
-
-def _make_directory(path: str) -> None:
-    try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise DraError(
-            f"The state directory {path} cannot be made: {error.strerror}.",
-            "Give a state_directory that can be written, and run this as root.",
-            file=path,
-        ) from error
+    return {**_result(place, False, calls, records, [], findings=check_findings(reports)), "conformance": reports}
 
 
 def _is_news(wanted: Wanted, records: Records) -> bool:
@@ -142,7 +125,7 @@ def _is_news(wanted: Wanted, records: Records) -> bool:
 
 
 async def _unprepare(
-    request: ClaimRequest, uids: t.Sequence[str], records: Records, held: KubeletClaims, check: bool
+    request: ClaimRequest, uids: t.Sequence[str], records: Records, held: KubeletClaims, place: Place, check: bool
 ) -> Json:
     """``uids`` are the recorded claims that are meant. Those that only the kubelet has come here by force alone."""
     who = _who_lets_go(request)
@@ -157,22 +140,23 @@ async def _unprepare(
     released = [*leaving, *(entry.uid for entry in foreign)]
     findings = still_recorded(held, released)
     if not uids and not foreign:
-        return _result(False, [], records, [])
-    async with _registry(request) as drivers:
+        return _result(place, False, [], records, [])
+    async with place.registry() as drivers:
         if check:
             labels = {uid: _label(records[uid]) for uid in uids} | {entry.uid: entry.label for entry in foreign}
             await _reachable(request, drivers).need(calls, labels)
-            return _result(True, calls, records, [uid for uid in uids if uid not in leaving], change, released=released)
+            left = [uid for uid in uids if uid not in leaving]
+            return _result(place, True, calls, records, left, change, released=released)
         after: Records = records
         changed = bool(foreign)
         if uids:
-            async with await _manager(request, drivers) as manager:
-                changed |= (await manager.unprepare_claims(uids, pod_uid=who)).changed
+            async with place.manager(drivers) as manager:
+                changed |= (await manager.unprepare_claims(uids, pod_uid=who, timeout=request.timeout)).changed
                 after = {report.record.state.uid: report.record for report in manager.claims()}
         if foreign:
             await unprepare_directly(drivers, foreign, request.timeout)
     left = [uid for uid in uids if uid in after]
-    return _result(changed, calls, after, left, change, released=released, findings=findings)
+    return _result(place, changed, calls, after, left, change, released=released, findings=findings)
 
 
 def _who_lets_go(request: ClaimRequest) -> str | None:
@@ -192,7 +176,7 @@ def _to_tell(record: Record) -> list[str]:
     return sorted(set(record.state.drivers) - record.note.skip_unprepare)
 
 
-async def _forget(request: ClaimRequest, uids: t.Sequence[str], records: Records, check: bool) -> Json:
+async def _forget(request: ClaimRequest, uids: t.Sequence[str], records: Records, place: Place, check: bool) -> Json:
     if not request.reason.strip():
         raise DraError(
             "A claim is not forgotten without a reason: its drivers are not told, and devices may leak.",
@@ -200,17 +184,17 @@ async def _forget(request: ClaimRequest, uids: t.Sequence[str], records: Records
         )
     change = release_change([records[uid] for uid in uids])
     if check or not uids:
-        return _result(bool(uids), [], records, [], change, released=uids)
+        return _result(place, bool(uids), [], records, [], change, released=uids)
     forgotten = []
     async with (
-        _registry(request) as drivers,
-        await _manager(request, drivers) as manager,
+        place.registry() as drivers,
+        place.manager(drivers) as manager,
     ):
         for uid in uids:
             gone = await manager.forget(uid, reason=request.reason, by=request.by)
             if gone is not None:
                 forgotten.append(gone.to_dict())
-    return _result(bool(forgotten), [], {}, [], change, released=uids, forgotten=forgotten)
+    return _result(place, bool(forgotten), [], {}, [], change, released=uids, forgotten=forgotten)
 
 
 def _recorded_uids(request: ClaimRequest, records: Records) -> list[str]:
@@ -231,28 +215,8 @@ def _recorded_uids(request: ClaimRequest, records: Records) -> list[str]:
 # Common
 
 
-def _read_records(request: ClaimRequest) -> Records:
-    """What is recorded, without taking the lock: files are replaced whole. Nothing where there is no directory yet."""
-    settings = Settings(request.state_directory)
-    with contextlib.suppress(MissingFileError), StateDirectory(request.state_directory) as directory:
-        return load(directory, settings.state_name, settings.notes_name, current_boot_id()).records
-    return {}
-
-
-def _registry(request: ClaimRequest) -> DriverRegistry:
-    """Drivers as driver_info sees them: never told anything, and given the time that a busy node takes to answer."""
-    return DriverRegistry(request.registry, notify=False, timings=SCAN_TIMINGS)
-
-
 def _reachable(request: ClaimRequest, drivers: DriverRegistry) -> ReachableDrivers:
     return ReachableDrivers(drivers, min(CONNECT_WAIT, request.timeout))
-
-
-async def _manager(request: ClaimRequest, drivers: DriverRegistry) -> DraManager:
-    settings = Settings(
-        request.state_directory, timeout=request.timeout, cdi_directories=request.cdi_directories, cdi_policy="warn"
-    )
-    return await DraManager.open(settings, drivers)
 
 
 def _calls(method: str, pairs: t.Iterable[tuple[str, str]]) -> list[Json]:
@@ -263,6 +227,7 @@ def _calls(method: str, pairs: t.Iterable[tuple[str, str]]) -> list[Json]:
 
 
 def _result(
+    place: Place,
     changed: bool,
     calls: list[Json],
     records: Records,
@@ -279,7 +244,7 @@ def _result(
         "changed": changed,
         "before": change[0],
         "after": change[1],
-        "via": "in_process",
+        "via": place.via,
         "calls": calls,
         "claims": claims,
         "released": sorted(released),

@@ -36,7 +36,7 @@ async def test_prepare_returns_devices_and_arguments_for_a_container(node: Node)
         "changed": True,
         "before": {},
         "after": {"team-a/c1 (u-1)": {"pods": ["holder:training.service"], "prepared": True}},
-        "via": "in_process",
+        "via": "lock",
         "calls": [{"driver": GPU, "method": PREPARE, "claims": ["u-1"]}],
         "claims": [
             {
