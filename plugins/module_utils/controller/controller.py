@@ -10,6 +10,7 @@ import dataclasses
 import logging
 import typing as t
 
+from ..checkpoint.errors import DraError
 from ..kube import errors
 from ..kube.backoff import Backoff
 from ..kube.client import KubeClient
@@ -124,12 +125,17 @@ class Controller:
         self._task = asyncio.create_task(self.run(), name="nodeops.dra controller")
         return self
 
-    async def __aexit__(self, *_error: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, errors.KubeError, NoUsableVersionError):
+        if task is None:
+            return
+        task.cancel()
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
                 await task
+        except DraError:
+            if kind is None:
+                raise  # nobody has seen it yet
 
     # Looking
 

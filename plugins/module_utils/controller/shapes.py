@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..kube.object_index import Codec, codec_for
+from ..kube.object_index import Codec
+from ..kube.shapes import Buffer, decoder
 
 Json = dict[str, t.Any]
 
@@ -228,6 +229,18 @@ def keeps_pod(pod: Json) -> bool:
 
 
 def codec_of(kind: str) -> Codec[Json]:
-    """How the objects of a kind are read from the network."""
-    shape = t.cast("type[Json]", SHAPES[kind])
-    return codec_for(shape, keep=keeps_pod if kind == "Pod" else None)
+    """How the objects of a kind are read from the network.
+
+    Everything that works on what comes out may count on a name and a UID.
+    """
+    decode = decoder(t.cast("type[Json]", SHAPES[kind]))
+    keeps = keeps_pod if kind == "Pod" else None
+
+    def decode_some(raw: Buffer) -> Json | None:
+        obj = decode(raw)
+        metadata = obj.get("metadata") or {}
+        if not metadata.get("name") or not metadata.get("uid"):
+            raise ValueError("it has no metadata.name or no metadata.uid")
+        return obj if keeps is None or keeps(obj) else None
+
+    return Codec(decode_some)

@@ -12,6 +12,7 @@ import asyncio
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.controller import Controller
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.needs import MissingRightsError
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.shapes import codec_of
 from ansible_collections.nodeops.dra.plugins.module_utils.kube import errors
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.client import KubeClient
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.cluster import resolve
@@ -214,6 +215,36 @@ async def test_an_object_that_cannot_be_read_keeps_nobody_else_from_his_turn() -
         await cluster.pod("p-1")
         await eventually(lambda: cluster.names("p-1"), "the claim is named")
         assert controller.failure is None
+
+
+async def test_an_object_without_a_uid_is_passed_over() -> None:
+    codec = codec_of("ResourceClaim")
+    with pytest.raises(ValueError, match="no metadata"):
+        codec.decode(b'{"metadata": {"name": "c1"}}')
+    assert codec.decode(b'{"metadata": {"name": "c1", "uid": "u"}}') == {"metadata": {"name": "c1", "uid": "u"}}
+
+
+@pytest.mark.report("F066")
+async def test_a_request_that_hangs_holds_up_nobody_else() -> None:
+    async with world() as cluster, cluster.controller() as controller:
+        await cluster.template()
+        await quiet(cluster, controller)
+        cluster.server.add_fault("hang:verb=create,resource=resourceclaims,times=3")
+        for number in range(20):
+            await cluster.pod(f"p-{number}")
+        named = [f"p-{number}" for number in range(20)]
+        await eventually(lambda: sum(bool(cluster.names(name)) for name in named) == 17, "all but three are named")
+        assert controller.session is not None
+        assert controller.session.queue.unfinished_seconds() > 0
+
+
+async def test_a_failure_that_nobody_has_seen_comes_out_at_the_end() -> None:
+    async with world() as cluster:
+        access = resolve(ConnectionOptions(host=cluster.server.url, api_key="wrong"), {})
+        async with KubeClient.connect(access) as client:
+            with pytest.raises(errors.UnauthorizedError):
+                async with Controller(client, settings()) as controller:
+                    await eventually(lambda: controller.failure, "it has failed")
 
 
 async def start_with(cluster: World, count: int) -> dict[str, int]:
