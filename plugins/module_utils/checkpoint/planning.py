@@ -57,8 +57,11 @@ def plan_repair(
     target: str | None = None,
     known_pods: t.Collection[str] | None = None,
     selection: Selection | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> Plan:
     """Mend what a diagnosis proposes, for the release or format ``target`` (by default the file's own).
+
+    ``diagnosis`` is that of the same bytes for the same release and pods, if it is there already.
 
     Raises `DraError` when the result would not be read by the kubelets it is for.
     """
@@ -67,7 +70,7 @@ def plan_repair(
         return _plan_universal(data, known_pods, selection)
     form = format_for(target) if target else None
     release = release_for(target)
-    diagnosis = diagnose(data, release=release, known_pods=known_pods)
+    diagnosis = diagnosis or diagnose(data, release=release, known_pods=known_pods)
     if data is None and not selection.add:
         return Plan(None, None, str(form or ""), [], [])
     proposed = [item for item in diagnosis.faults if item.repair]
@@ -100,18 +103,20 @@ def _written_as(diagnosis: Diagnosis, form: Format | None) -> str:
 def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format | None, release: str | None) -> Plan:
     """Render a mended draft; mend again what only shows in the new form, until nothing is left to mend."""
     after = _render(draft, diagnosis, form)
+    again = diagnose(after, release=release)
     for _unused in range(_PASSES):
-        again = diagnose(after, release=release)
         if not any(item.repair for item in again.faults):
             break
         mended = mending.mend(again, draft.family)
         draft = dataclasses.replace(mended, steps=draft.steps + mended.steps)
         after = _render(draft, again, form)
-    if draft.source is not None and diagnose(after, release=release).status == REFUSED:
+        again = diagnose(after, release=release)
+    if draft.source is not None and again.status == REFUSED:
         draft.source = None  # what surrounds the claims is past mending: write it anew
         after = _render(draft, diagnosis, form)
-    outcome = diagnose(after)
-    _verify(after, draft.entries, form or outcome.format)
+        again = diagnose(after, release=release)
+    outcome = again if release is None else diagnose(after)
+    _verify(outcome, draft.entries, form or outcome.format)
     return Plan(data, after, _written_as(outcome, form), draft.steps, draft.entries)
 
 
@@ -163,13 +168,13 @@ def plan_convert(
     draft = Draft(diagnosis.family or form.family, list(diagnosis.entries), diagnosis.found, diagnosis.base)
     selection.apply(draft)
     if not selection and diagnosis.format is form and document_fits(diagnosis, form):
-        _verify(data, draft.entries, form)
+        _verify(diagnosis, draft.entries, form)
         return Plan(data, data, form.name, [], draft.entries)
     converted = conversion.convert(draft, form)
     if not converted.steps and diagnosis.format is not form:
         converted.did("convert", "", f"The file is written for Kubernetes {releases_text(form.releases)}.")
     after = converted.render(form)
-    _verify(after, converted.entries, form)
+    _verify(diagnose(after), converted.entries, form)
     return Plan(data, after, form.name, converted.steps if after != data else [], converted.entries)
 
 
@@ -208,15 +213,15 @@ def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, se
     return Plan(data, after, UNIVERSAL, draft.steps, draft.entries)
 
 
-def _verify(after: bytes, entries: t.Sequence[Entry], form: Format | None) -> None:
+def _verify(outcome: Diagnosis, entries: t.Sequence[Entry], form: Format | None) -> None:
     """Refuse a result that the kubelets it is for would refuse, or that lost a claim on the way."""
-    outcome = diagnose(after, release=form.releases[-1] if form is not None else None)
-    start = outcome.starts()[form.releases[-1] if form is not None else RELEASES[-1]]
-    if outcome.status == REFUSED or start.outcome != startup.STARTS:
-        reason = next((item.text for item in outcome.faults if item.severity == "error"), outcome.status)
-        releases = releases_text(form.releases) if form is not None else "any release"
+    releases = form.releases if form is not None else outcome.releases
+    if any(outcome.starts()[release].outcome != startup.STARTS for release in releases):
+        data = outcome.document.data if outcome.document is not None else None
+        faults = diagnose(data, release=releases[-1]).faults
+        reason = next((item.text for item in faults if item.severity == "error"), outcome.status)
         raise DraError(
-            f"The result would not serve kubelets of {releases}: {reason}",
+            f"The result would not serve kubelets of {releases_text(releases)}: {reason}",
             "Repair for that release (state=repaired, target_version), which leaves out what it refuses.",
             target=form.name if form is not None else UNIVERSAL,
         )

@@ -13,7 +13,7 @@ import os
 import typing as t
 
 from . import backups, holders, kinds, kubelet, leftovers, lock, store
-from .diagnosis import diagnose
+from .diagnosis import Diagnosis, diagnose
 from .errors import DraError
 from .faults import Fault, fault
 from .file_content import FileContent
@@ -78,8 +78,9 @@ def inspect(
     if other is not None:
         return {**report, **other}
     diagnosis = diagnose(data, release=known_release(target), known_pods=known_pods)
+    repair = _repair_preview(data, target, diagnosis)
     diagnosis.faults = _file_faults(location) + diagnosis.faults
-    return {**report, **diagnosis_report(diagnosis), "repair": _repair_preview(data, target, known_pods)}
+    return {**report, **diagnosis_report(diagnosis), "repair": repair}
 
 
 def _file_faults(location: Location) -> list[Fault]:
@@ -102,10 +103,10 @@ def _file_faults(location: Location) -> list[Fault]:
     return faults
 
 
-def _repair_preview(data: bytes | None, target: str | None, known_pods: t.Collection[str] | None) -> Json:
+def _repair_preview(data: bytes | None, target: str | None, diagnosis: Diagnosis) -> Json:
     """What ``state=repaired`` would do, without doing it."""
     try:
-        plan = plan_repair(data, target=target, known_pods=known_pods)
+        plan = plan_repair(data, target=target, diagnosis=diagnosis)
     except DraError as error:
         return {"possible": False, "reason": str(error), "changed": False, "steps": [], "claims": 0}
     steps = [step.to_dict() for step in plan.steps]
