@@ -82,6 +82,7 @@ class Connection:
         self.path = path
         self.connected = False
         self.changed_at = clock()
+        self._changed = asyncio.get_running_loop().time()
         self.lost = 0
         self.signal = Signal()
         self._timings = timings
@@ -90,6 +91,11 @@ class Connection:
         self._channel: grpc.aio.Channel | None = None
         self._methods: dict[str, t.Any] = {}
         self._tracker: asyncio.Task[None] | None = None
+
+    @property
+    def unchanged_for(self) -> float:
+        """Seconds since `connected` changed, by a clock that nobody sets."""
+        return asyncio.get_running_loop().time() - self._changed
 
     def start(self) -> None:
         self._channel = open_channel(self.path, self._timings)
@@ -129,6 +135,7 @@ class Connection:
         if connected == self.connected:
             return
         self.connected, self.changed_at = connected, self._clock()
+        self._changed = asyncio.get_running_loop().time()
         self.lost += not connected
         self.signal.notify()
         self._on_change()

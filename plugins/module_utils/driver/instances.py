@@ -168,9 +168,8 @@ class Instances:
 
     def status(self) -> tuple[DriverStatus, ...]:
         """Everything known about each driver, sorted by name, newest instance first."""
-        now = self.clock()
         return tuple(
-            DriverStatus.of(name, [self._status_of(i) for i in reversed(self.of(name))], now, self.timings.gone_after)
+            DriverStatus.of(name, [self._status_of(i) for i in reversed(self.of(name))], self.timings.gone_after)
             for name in self.names()
         )
 
@@ -183,6 +182,7 @@ class Instances:
             registration_socket_exists=is_socket(instance.registration_socket),
             connected=instance.connection.connected,
             changed_at=instance.connection.changed_at,
+            unchanged_for=instance.connection.unchanged_for,
             connections_lost=instance.connection.lost,
             registered_at=instance.registered_at,
             advertised=instance.advertised,

@@ -13,6 +13,9 @@ import typing as t
 class InstanceStatus:
     """One instance. That its sockets exist, that it is registered (it is listed), and that it is connected are three
     different things: a driver that was killed leaves its files and stays registered, but is not connected.
+
+    ``changed_at`` is when `connected` changed, for people; ``unchanged_for`` counts the seconds since, whatever is done
+    to the clock of the machine.
     """
 
     endpoint: str
@@ -21,6 +24,7 @@ class InstanceStatus:
     registration_socket_exists: bool
     connected: bool
     changed_at: float
+    unchanged_for: float
     connections_lost: int
     registered_at: float
     advertised: tuple[str, ...]
@@ -43,11 +47,12 @@ class DriverStatus:
     instances: tuple[InstanceStatus, ...]
 
     @classmethod
-    def of(cls, name: str, instances: t.Sequence[InstanceStatus], now: float, gone_after: float) -> DriverStatus:
+    def of(cls, name: str, instances: t.Sequence[InstanceStatus], gone_after: float) -> DriverStatus:
         connected = any(instance.connected for instance in instances)
         times = [i.changed_at for i in instances if i.connected == connected]
         changed_at = min(times) if connected else max(times)
-        return cls(name, connected, changed_at, not connected and now - changed_at > gone_after, tuple(instances))
+        gone = not connected and min(i.unchanged_for for i in instances) > gone_after
+        return cls(name, connected, changed_at, gone, tuple(instances))
 
 
 class RegistrationState(enum.Enum):

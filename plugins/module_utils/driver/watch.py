@@ -86,19 +86,24 @@ def find_sockets(directory: str, on_directory: t.Callable[[str], None] = lambda 
 
 
 async def watch_sockets(directory: str, timings: Timings) -> t.AsyncGenerator[Changes]:
-    """The sockets that are there now, at once, then each change as it happens. Never ends by itself."""
+    """What is there now, at once, then each change as it happens. Never ends by itself."""
     with contextlib.ExitStack() as stack:
         events = _events(stack)
         known: dict[str, SocketId] = {}
-        first = True
+        last: Found | None = None
         while True:
             removed_since = events.read() if events else set()
             found = find_sockets(directory, _watcher(events))
+            # A directory that cannot be read now (no file handle left, a disk in trouble) says nothing about its
+            # sockets, and is no reason to give up drivers that are connected.
+            for path in known.keys() - found.sockets.keys() - removed_since:
+                if any(path.startswith(f"{unread}/") for unread in found.unreadable):
+                    found.sockets[path] = known[path]
             removed = [p for p, number in known.items() if found.sockets.get(p) != number or p in removed_since]
             appeared = [p for p in found.sockets if p not in known or p in removed]
             known = dict(found.sockets)
-            if first or removed or appeared:
-                first = False
+            if removed or appeared or found != last:
+                last = found
                 yield Changes(removed, appeared, found)
             await _wait(events, timings)
 

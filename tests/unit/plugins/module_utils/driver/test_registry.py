@@ -141,9 +141,7 @@ def test_pauses_double_from_half_a_second_to_about_two_minutes() -> None:
 @pytest.mark.report("F023")
 @pytest.mark.asyncio
 async def test_a_killed_driver_stays_registered_but_is_not_connected_and_comes_back(root: pathlib.Path) -> None:
-    now = time.time
-    shift = 0.0
-    async with registry(root, changed(FAST, connect_wait=0.3), clock=lambda: now() + shift) as drivers:
+    async with registry(root, changed(FAST, connect_wait=0.3)) as drivers:
         async with driver_process(root) as process:
             client = await drivers.wait_for(NAME, 20)
             assert (await client.prepare(claims("u-1")))["u-1"].error is None
@@ -156,13 +154,10 @@ async def test_a_killed_driver_stays_registered_but_is_not_connected_and_comes_b
                 True,
                 False,
             )
-            assert abs(status.changed_at - now()) < within(5)
+            assert abs(status.changed_at - time.time()) < within(5)
             assert not status.gone
             with pytest.raises(DraError, match=f"{NAME} failed prepare at .*dra.sock: UNAVAILABLE"):
                 await (await drivers.get(NAME)).prepare(claims("u-2"), timeout=5)
-            shift = 31.0  # beyond the grace period
-            assert drivers.drivers()[0].gone
-            shift = 0.0
         async with driver_process(root):
             await until(drivers, lambda: bool(drivers.drivers()) and drivers.drivers()[0].connected)
             assert not drivers.drivers()[0].gone

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import pathlib
 import socket
@@ -191,6 +192,41 @@ def test_an_unreadable_directory_is_told(root: pathlib.Path, monkeypatch: pytest
     found = find_sockets(str(root))
     assert names(found.sockets) == ["a.sock"]
     assert found.unreadable == {str(root / "closed"): "Permission denied"}
+
+
+@pytest.mark.asyncio
+async def test_a_directory_that_cannot_be_read_for_a_while_takes_no_driver_away(
+    root: pathlib.Path, timings: Timings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "sub").mkdir()
+    make_socket(root / "a.sock")
+    make_socket(root / "sub" / "b.sock")
+    scandir, closed = os.scandir, True
+
+    def refuse(path: str) -> t.Any:
+        if closed and not str(path).endswith("sub"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return scandir(path)
+
+    async with watching(root, timings) as change:
+        assert names((await change()).appeared) == ["a.sock", "b.sock"]
+        monkeypatch.setattr(watch.os, "scandir", refuse)
+        (root / "x").touch()
+        changes = await change()
+        assert (changes.removed, changes.appeared) == ([], [])
+        assert changes.found.unreadable == {str(root): "Too many open files"}
+        closed = False
+        (root / "a.sock").unlink()
+        changes = await change()
+        assert (names(changes.removed), changes.appeared, changes.found.unreadable) == (["a.sock"], [], {})
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_is_no_socket_is_told_whenever_it_comes(root: pathlib.Path, timings: Timings) -> None:
+    async with watching(root, timings) as change:
+        assert (await change()).found.other == []
+        (root / "gpu.sock").touch()
+        assert names((await change()).found.other) == ["gpu.sock"]
 
 
 @pytest.mark.asyncio
