@@ -12,6 +12,9 @@ import typing as t
 
 from .schema import Schema
 
+#: No wait is longer: a larger number is a slip, and the system's timers overflow somewhere.
+_DAY = 86400
+
 LEVELS = ("debug", "info", "warning", "error")
 
 _LOG: Schema = {
@@ -48,6 +51,7 @@ _LOG: Schema = {
         "repeat_window": {
             "type": "number",
             "minimum": 0,
+            "maximum": _DAY,
             "default": 60,
             "x-unit": "seconds",
             "description": "How long repeated lines are counted before the next one is written. 0 writes all.",
@@ -125,6 +129,7 @@ def _http(port: int) -> Schema:
             "request_timeout": {
                 "type": "number",
                 "exclusiveMinimum": 0,
+                "maximum": _DAY,
                 "default": 15,
                 "x-unit": "seconds",
                 "description": "How long a connection may last from its start to the end of the answer.",
@@ -148,6 +153,7 @@ def _life(run_directory: str) -> Schema:
             "start_timeout": {
                 "type": "number",
                 "exclusiveMinimum": 0,
+                "maximum": _DAY,
                 "default": 300,
                 "x-unit": "seconds",
                 "description": "How long systemd is asked for patience while the daemon starts. After that it counts "
@@ -156,6 +162,7 @@ def _life(run_directory: str) -> Schema:
             "drain_timeout": {
                 "type": "number",
                 "exclusiveMinimum": 0,
+                "maximum": _DAY,
                 "default": 25,
                 "x-unit": "seconds",
                 "x-reloadable": True,
@@ -164,6 +171,7 @@ def _life(run_directory: str) -> Schema:
             "check_timeout": {
                 "type": "number",
                 "exclusiveMinimum": 0,
+                "maximum": _DAY,
                 "default": 5,
                 "x-unit": "seconds",
                 "x-reloadable": True,

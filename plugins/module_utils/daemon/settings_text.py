@@ -9,6 +9,7 @@ and text that would be read as a number in base 60 are told, not guessed.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import typing as t
 
@@ -120,10 +121,13 @@ class _Reader:
             self.problem(node, path, "a value with a tag", "a value without a tag (!...)")
             return None
         try:
-            return self._constructor.construct_object(node)
-        except (ValueError, self._yaml.YAMLError):
+            found = self._constructor.construct_object(node)
+        except (LookupError, ValueError, self._yaml.YAMLError):  # "!!bool maybe", "!!float" of nothing
+            found = math.nan
+        if isinstance(found, float) and not math.isfinite(found):
             self.problem(node, path, f"a value that is no {kind}", f"a valid {kind}")
             return None
+        return found
 
 
 def _shape(node: yaml.Node) -> str:

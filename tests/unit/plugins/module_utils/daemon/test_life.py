@@ -9,6 +9,7 @@ import signal
 import socket
 
 import pytest
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metric_table import COMMON_METRICS
 
 from .processes import World, fields, get
 
@@ -84,7 +85,8 @@ def test_a_signal_during_the_start_ends_it_before_the_drain(world: World) -> Non
     [
         pytest.param({"small": {"work": "bug"}}, 70, "KeyError: 'a bug'", id="bug"),
         pytest.param({"small": {"start": "bug"}}, 70, "KeyError: 'a bug'", id="bug-in-start"),
-        pytest.param({"small": {"work": "lost"}}, 75, "The lease is lost. Another instance leads.", id="lease"),
+        pytest.param({"small": {"work": "lost"}}, 75, "The lease is lost. Another instance leads.", id="lease",
+                     marks=pytest.mark.report("F070")),
         pytest.param({"small": {"work": "group"}}, 75, "The lease is lost.", id="lease-in-a-task"),
         pytest.param({"small": {"work": "failure"}}, 1, "It does not work. Do something.", id="failure"),
         pytest.param({"small": {"work": "returns"}}, 1, "came to an end by itself", id="returns"),
@@ -94,7 +96,7 @@ def test_a_signal_during_the_start_ends_it_before_the_drain(world: World) -> Non
         pytest.param({"small": {"strat": "x"}}, 78, "Did you mean small.start?", id="settings"),
         pytest.param({"http": {"tls": {"certificate_file": "/x", "key_file": "/y"}}}, 71, "/x could not", id="tls"),
     ],
-)
+)  # fmt: skip
 def test_each_end_has_its_status_and_no_trace_but_for_bugs(
     world: World, sections: dict[str, dict[str, object]], code: int, text: str
 ) -> None:
@@ -266,6 +268,17 @@ def test_a_reload_that_cannot_be_used_keeps_the_former_settings(world: World) ->
     process.send(signal.SIGHUP)
     assert fields(process.until("settings reloaded"))["changed"] == "log.format"
     assert process.end() == 0
+
+
+def test_all_that_a_daemon_exports_is_in_the_table(world: World) -> None:
+    process = world.start()
+    url = process.url()
+    process.until("working")
+    process.send(signal.SIGHUP)
+    process.until("settings reloaded")
+    get(f"{url}/readyz")
+    exported = set(re.findall(r"^# TYPE (\S+) ", get(f"{url}/metrics")[1], re.MULTILINE))
+    assert exported == {metric.name for metric in COMMON_METRICS}
 
 
 # Health

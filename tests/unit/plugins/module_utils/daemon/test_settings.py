@@ -9,6 +9,8 @@ import os
 import pathlib
 import typing as t
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.common_settings import (
@@ -27,6 +29,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.daemon.settings import
     load_settings,
 )
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.settings_guide import settings_rst
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.settings_text import read_document
 
 NAME = "nodeops-dra-agent"
 OWN: dict[str, Schema] = {
@@ -50,6 +53,14 @@ OWN: dict[str, Schema] = {
     }
 }
 SCHEMA = daemon_schema("Settings of the agent", OWN, http_port=9440)
+
+
+#: What YAML texts are made of.
+PIECES = [
+    *"a1:-[]{}&*!|>'\"#\n\t %@`,?=<~.", "log", "\n  ", ": ", "- ", "!!int ", "!!float ", "!!bool ", "!!null ",
+    "!!binary ", "!!set", "<<: ", "*a", "&a ", "0x", "1_", ".nan", "2001-01-01", "\x00", "\u2028", "---\n", "...\n",
+    "%YAML 9.9\n",
+]  # fmt: skip
 
 
 class Load(t.Protocol):
@@ -158,6 +169,20 @@ def test_aliases_cannot_blow_up_the_memory(load: Load) -> None:
     assert problems(load, "\n".join(lines)) == [
         "agent.yml: found more than 20000 values, expected a settings file. Look for aliases (*name)."
     ]
+
+
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "!!float ''", "!!int x"])
+def test_only_real_numbers_are_numbers(load: Load, value: str) -> None:
+    (problem,) = problems(load, f"node: {{name: a}}\nlife:\n  drain_timeout: {value}\n")
+    assert problem.startswith("agent.yml line 3: life.drain_timeout: found a value that is no ")
+
+
+@hypothesis.given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=60))
+@hypothesis.example("!!bool maybe")
+def test_any_text_is_read_or_told(text: str) -> None:
+    document = read_document(text, "agent.yml")
+    assert isinstance(document.values, dict)
+    assert all(str(problem).startswith("agent.yml") for problem in document.problems)
 
 
 def test_text_that_yaml_would_read_as_something_else_stays_text(load: Load) -> None:
