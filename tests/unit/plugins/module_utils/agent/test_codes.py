@@ -8,7 +8,7 @@ import ast
 import pathlib
 import re
 
-from ansible_collections.nodeops.dra.plugins.module_utils.agent import disagreements, node_slices
+from ansible_collections.nodeops.dra.plugins.module_utils.agent import agent_findings, disagreements, node_slices
 from ansible_collections.nodeops.dra.plugins.module_utils.cdi import codes as cdi_codes
 from ansible_collections.nodeops.dra.plugins.module_utils.driver import scan
 
@@ -42,7 +42,7 @@ def scan_codes() -> set[str]:
 
 
 def test_every_code_of_the_agent_is_listed() -> None:
-    listed = {*disagreements.CODES, *node_slices.CODES, *OF_TASKS} - {"manager_notes_unusable"}
+    listed = {*disagreements.CODES, *node_slices.CODES, *agent_findings.CODES, *OF_TASKS} - {"manager_notes_unusable"}
     assert used_codes(AGENT) - {"cdi_unreadable"} == listed
 
 
@@ -53,11 +53,19 @@ def test_every_code_of_the_manager_is_listed() -> None:
 def test_the_guide_explains_every_code_and_no_other() -> None:
     explained = re.findall(r"^   \* - ``([a-z_]+)``$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
     assert explained == sorted(explained)
-    wanted = {*disagreements.CODES, *node_slices.CODES, *cdi_codes.ALL, *scan_codes(), *OF_TASKS, *OF_MANAGER}
+    wanted = {
+        *disagreements.CODES,
+        *node_slices.CODES,
+        *agent_findings.CODES,
+        *cdi_codes.ALL,
+        *scan_codes(),
+        *OF_TASKS,
+        *OF_MANAGER,
+    }
     assert set(explained) == wanted
 
 
 def test_the_guide_uses_the_words_of_the_code() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    for code, meaning in {**disagreements.CODES, **node_slices.CODES}.items():
+    for code, meaning in {**disagreements.CODES, **node_slices.CODES, **agent_findings.CODES}.items():
         assert f"   * - ``{code}``\n     - {meaning}\n" in text, code

@@ -1,0 +1,39 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a running agent finds wrong with its own work: beside the manager's findings, what keeps failing."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ..checkpoint.findings import Finding
+from ..driver.status import RegistrationState
+from .workplace import Workplace
+
+CODES: t.Mapping[str, str] = {
+    "operation_failing": "Preparing or unpreparing a claim fails again and again. The agent tries again by itself.",
+    "driver_not_registered": "A driver has a registration socket, but its registration fails.",
+}
+
+
+def agent_findings(place: Workplace) -> list[Finding]:
+    """All findings of an agent, those of the manager first."""
+    found = list(place.manager.findings())
+    for failure in place.manager.failures():
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(failure.first))
+        text = (
+            f"ResourceClaim {failure.claim}: {failure.operation} has failed {failure.count} times since {since}. "
+            f"The last failure was: {failure.text}"
+        )
+        remedy = "Mend what the text says. The agent tries again, at once when the driver registers anew."
+        place_text = f"{failure.claim} ({failure.claim_uid})"
+        found.append(Finding("operation_failing", "error", place_text, text, remedy, failure.facts()))
+    for status in place.registry.registrations():
+        if status.state is RegistrationState.WAITING:
+            facts = {"driver": status.driver, "attempts": status.attempts}
+            remedy = "The agent tries again for as long as the socket is there; nodeops.dra.driver_info shows more."
+            found.append(Finding("driver_not_registered", "error", status.socket, status.error, remedy, facts))
+    for more in place.more_findings:
+        found += more()
+    return found
