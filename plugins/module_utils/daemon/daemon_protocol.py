@@ -56,7 +56,10 @@ class Daemon(t.Protocol):
         """Errors of ``start`` that may pass by themselves: it is tried again, and the process stays."""
 
     def checks(self) -> t.Sequence[Check]:
-        """Its health checks; asked for once ``start`` is over. They go through what its real work goes through."""
+        """Its health checks, at least one of them live; asked for once ``start`` is over.
+
+        They go through what its real work goes through.
+        """
 
     async def start(self, context: Context) -> None:
         """Get everything ready and return when the daemon can work. Whoever raises has cleaned up after himself."""

@@ -116,7 +116,10 @@ class Life:
     async def _work(self) -> None:
         async with _background(self._tell.patience(self._life.start_timeout)):
             await self._start()
-        self._tell.health.use(self._daemon.checks())
+        checks = self._daemon.checks()
+        if not any(check.live for check in checks):
+            raise TypeError(f"{self._daemon.name} has no live check: its watchdog would be told of an empty loop")
+        self._tell.health.use(checks)
         self._tell.phase = ""
         self._started.set()
         self._tell.active("ready")

@@ -158,6 +158,10 @@ def _setting_faults(setting: Setting) -> t.Iterator[str]:
         yield "no type"
     if {"integer", "number"} & set(setting.types) and "x-unit" not in schema:
         yield "a number without x-unit"
+    if any(
+        isinstance(schema.get(key), dict) and "properties" in schema[key] for key in ("items", "additionalProperties")
+    ):
+        yield "mappings inside it, whose keys would have no documentation, default or variable"
     if "pattern" in schema and "x-expected" not in schema:
         yield "a pattern without x-expected"
     if is_service_link(setting.variable):

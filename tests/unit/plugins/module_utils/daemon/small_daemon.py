@@ -77,7 +77,8 @@ class Small:
 
     def checks(self) -> t.Sequence[Check]:
         """The loop of work, and the drivers."""
-        return (Check("loop", self.probe_loop, "The work.", live=True), Check("drivers", self.probe_drivers, "All."))
+        is_live = self.settings["work"] != "unwatched"
+        return (Check("loop", self.probe_loop, "The work.", live=is_live), Check("drivers", self.probe_drivers, "All."))
 
     async def probe_loop(self) -> None:
         """Hangs on order."""

@@ -314,6 +314,8 @@ def test_every_common_setting_is_documented() -> None:
          "examples"),
         ({"type": "string", "default": "/x", "pattern": "^/", "description": "A."}, "a pattern without x-expected"),
         ({"type": "array", "default": [], "examples": [1], "description": "A."}, "its example 1 is not valid"),
+        ({"type": "array", "default": ["x"], "description": "A.", "items": {"properties": {}}}, "mappings inside it, "
+         "whose keys would have no documentation, default or variable"),
     ],
 )  # fmt: skip
 def test_an_undocumented_setting_is_found(setting: Schema, fault: str) -> None:
