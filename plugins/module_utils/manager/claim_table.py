@@ -175,11 +175,18 @@ class ClaimTable:
             self._set_devices(uid, frozenset())
 
     def _index_devices(self, uid: str) -> None:
+        """A claim has what it was allocated, and what its drivers answered last.
+
+        These differ for a claim that was allocated anew while no manager ran: until its drivers answer again, the node
+        may still use the old devices.
+        """
         entry, record = self._entries[uid], self._records.get(uid)
-        if entry.allocated is not None:
-            self._set_devices(uid, exclusive_keys(entry.allocated))
-        elif record is not None:
-            self._set_devices(uid, _recorded_keys(record.state) - record.note.admin_devices)
+        allocated = entry.allocated or ()
+        keys = exclusive_keys(allocated)
+        if record is not None:
+            admin = record.note.admin_devices.union(one.key for one in allocated if one.admin_access)
+            keys |= _recorded_keys(record.state) - admin
+        self._set_devices(uid, keys)
 
     def _set_devices(self, uid: str, keys: frozenset[DeviceKey]) -> None:
         before = self._devices.pop(uid, frozenset())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import time
 import typing as t
 from dataclasses import dataclass
@@ -95,7 +96,15 @@ class DraManager:
         """
         observer = observer or Observer()
         this_boot = await asyncio.to_thread(boot_id)
-        files = await asyncio.to_thread(open_files, settings, this_boot, now=now)
+        opening = asyncio.get_running_loop().run_in_executor(
+            None, functools.partial(open_files, settings, this_boot, now=now)
+        )
+        try:
+            files = await settled(opening)
+        except asyncio.CancelledError:
+            if opening.exception() is None:  # nobody else would give back the lock
+                await asyncio.to_thread(opening.result().close)
+            raise
         table = ClaimTable(files.records)
         clock = asyncio.get_running_loop().time
         context = Context(

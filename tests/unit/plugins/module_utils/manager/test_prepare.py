@@ -189,6 +189,24 @@ async def test_the_overlap_is_seen_after_a_restart_too(node: Node) -> None:
 
 
 @pytest.mark.report("F003")
+async def test_a_device_stays_taken_until_the_driver_has_answered_for_another(node: Node) -> None:
+    """The claim was allocated anew while no manager ran; what it had may still be in use on the node."""
+    driver = await node.add_driver()
+    await node.start()
+    await node.prepare(claim("c1", "u-1", device("dev-0")))
+    await node.start()
+    driver.faults.add("claim_error:method=prepare,times=1")
+    moved = claim("c1", "u-1", device("dev-7"))
+    with pytest.raises(PrepareFailedError):
+        await node.prepare(moved)
+    other = claim("c2", "u-2", device("dev-0"), pods=["p-2"])
+    with pytest.raises(DeviceTakenError, match=r"u-2.*dev-0.*u-1"):
+        await node.prepare(other, pod_uid="p-2")
+    await node.prepare(moved)
+    await node.prepare(other, pod_uid="p-2")
+
+
+@pytest.mark.report("F003")
 async def test_a_claim_that_was_allocated_anew_does_not_get_its_old_devices(node: Node) -> None:
     await node.add_driver()
     await node.start()

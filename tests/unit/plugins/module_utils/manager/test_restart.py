@@ -4,13 +4,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+import typing as t
 import zlib
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.lock import LockHeldError
+from ansible_collections.nodeops.dra.plugins.module_utils.manager import manager as manager_module
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.container_devices import NotPreparedError
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.manager import DegradedError, DraManager
+from ansible_collections.nodeops.dra.plugins.module_utils.manager.opening import ManagerFiles, open_files
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.node import Node
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import claim, device, pod
 
@@ -21,6 +26,26 @@ async def test_a_second_manager_is_kept_out(node: Node) -> None:
     await node.start()
     with pytest.raises(LockHeldError, match="is locked by"):
         await DraManager.open(node.settings, node.registry)
+
+
+async def test_a_start_that_is_cancelled_keeps_nobody_out(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def slow(*arguments: t.Any, **options: t.Any) -> ManagerFiles:
+        started.set()
+        go_on.wait(20)
+        return open_files(*arguments, **options)
+
+    monkeypatch.setattr(manager_module, "open_files", slow)
+    opening = asyncio.create_task(DraManager.open(node.settings, node.registry))
+    await asyncio.to_thread(started.wait, 20)
+    opening.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait([opening])
+    assert opening.cancelled()
+    async with await DraManager.open(node.settings, node.registry) as second:
+        assert second.degraded is None
 
 
 async def test_the_file_of_a_kubelet_is_taken_over(node: Node) -> None:
