@@ -93,17 +93,14 @@ class Telling:
 
     async def status(self) -> None:
         """While the daemon works: keep the status line of systemd and the metrics up to date."""
-        said = "ready"
         while True:
-            report = await self.ready()
-            summary = report.summary()
+            summary = (await self.ready()).summary()
             if not self.phase:
                 self.notifier.status(summary)
-                if summary != said:
-                    log.log(
-                        logging.WARNING if summary != "ready" else logging.INFO, "health changed health=%s", summary
-                    )
-                    said = summary
+                if summary != self.summary:
+                    level = logging.INFO if summary == "ready" else logging.WARNING
+                    log.log(level, "health changed health=%s", summary)
+                    self.summary = summary
             await asyncio.sleep(STATUS_EVERY)
 
     async def watchdog(self) -> None:

@@ -301,6 +301,19 @@ def test_health_goes_through_the_work_and_one_dead_driver_leaves_it_ready(world:
     assert get(f"{url}/healthz?verbose")[1] == "[+]loop ok\nhealthz check passed\n"
 
 
+@pytest.mark.report("F107")
+def test_what_is_degraded_stands_in_the_status_also_after_a_reload(world: World) -> None:
+    notify = world.notify()
+    (world.folder / "one-dead").touch()
+    process = world.start(environment={"NOTIFY_SOCKET": notify.address})
+    said = "degraded: drivers: driver b does not answer"
+    assert notify.until("STATUS", "degraded") == {"STATUS": said}
+    process.until("health changed")
+    process.send(signal.SIGHUP)
+    notify.until("RELOADING")
+    assert notify.until("READY") == {"READY": "1", "STATUS": said}
+
+
 def until_answer(url: str, text: str) -> None:
     """Ask until the answer has ``text``: results are shared for a second."""
     while text not in get(url)[1]:
