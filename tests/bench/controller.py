@@ -109,8 +109,8 @@ class Measurement:
             yield "allocated", self.phase(controller, ("allocate",), ("reserved", count))
         started = time.monotonic()
         with running("controller_process.py", self._kubeconfig) as controller:
-            ready = controller.ask("ready")
-            yield "start", {**ready, "seconds": ready["clock"] - started}
+            full, ready = controller.ask("full"), controller.ask("ready")
+            yield "start", {**ready, "full": full["clock"] - started, "seconds": ready["clock"] - started}
             yield "released", self.phase(controller, ("finish",), ("gone",))
 
 
@@ -128,8 +128,8 @@ def lines(count: int, cluster: Process, kubeconfig: str) -> t.Iterator[str]:
             )
         elif phase == "start":
             yield (
-                f"  start with all there  {'':>9}{found['seconds']:>8.1f}{found['cpu']:>8.2f}{found['peak_mb']:>9.1f}"
-                f"{found['requests']:>11} in all"
+                f"  {'start with all there':<22}{'':>9}{found['seconds']:>8.1f}{found['cpu']:>8.2f}"
+                f"{found['peak_mb']:>9.1f}{found['requests']:>11} in all; caches full after {found['full']:.1f} s"
             )
         else:
             yield f"  {'with nothing there':<22}{'':>25}{found['peak_mb']:>9.1f}"

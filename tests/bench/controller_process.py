@@ -63,6 +63,10 @@ class Watcher:
         assert self.controller.session is not None
         return self.controller.session.caches[""].stores[kind]
 
+    async def full(self) -> None:
+        """All caches are full."""
+        await self.controller.wait_ready()
+
     async def ready(self) -> None:
         """All caches are full, and what was in them has been looked at."""
         await self.controller.wait_ready()

@@ -65,8 +65,7 @@ class Life:
         await born.wait()
 
     async def _live(self, born: asyncio.Event) -> None:
-        async with self._cluster.connection(TOKEN) as client:
-            client._observer = self  # told of each request when it has ended
+        async with self._cluster.connection(TOKEN, observer=self) as client:
             made = settings(
                 reflector=REFLECTOR, drain=0.0, longest_delay=0.1, sweep=3600.0, check_rights=False, workers=4
             )

@@ -5,15 +5,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import logging
 import typing as t
 
-from ..checkpoint.errors import DraError
 from ..kube import errors
 from ..kube.backoff import Backoff
 from ..kube.client import KubeClient
+from ..kube.ending import end_all
 from ..resource.versions import NoUsableVersionError
 from .metrics import Metrics, Sample
 from .needs import check_rights
@@ -113,9 +112,7 @@ class Controller:
         try:
             await session.run()
         finally:
-            settled.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await settled
+            await end_all({settled})
 
     async def _settled(self, session: Session, backoff: Backoff) -> None:
         await session.ready.wait()
@@ -129,13 +126,9 @@ class Controller:
         task, self._task = self._task, None
         if task is None:
             return
-        task.cancel()
-        try:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        except DraError:
-            if kind is None:
-                raise  # nobody has seen it yet
+        await end_all({task})
+        if kind is None and not task.cancelled():
+            task.result()  # nobody has seen yet why it failed
 
     # Looking
 

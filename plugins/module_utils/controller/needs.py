@@ -8,7 +8,7 @@ import typing as t
 
 from ..kube.client import KubeClient
 from ..kube.errors import ForbiddenError
-from ..kube.rights import Review, review
+from ..kube.rights import Review, Right, review
 from .requests import needed_rights, rights_in
 from .target import Target
 
@@ -22,9 +22,12 @@ async def review_rights(client: KubeClient, target: Target, namespaces: t.Sequen
     return await review(client, rights_in(target, namespaces))
 
 
-async def check_rights(client: KubeClient, target: Target, namespaces: t.Sequence[str] = ()) -> None:
-    """Raise ``MissingRightsError`` with everything that is missing."""
-    missing = [str(found.right) for found in await review_rights(client, target, namespaces) if not found.allowed]
+async def check_rights(
+    client: KubeClient, target: Target, namespaces: t.Sequence[str] = (), others: t.Sequence[Right] = ()
+) -> None:
+    """Raise ``MissingRightsError`` with everything that is missing, also of ``others``."""
+    reviews = [*await review_rights(client, target, namespaces), *await review(client, others)]
+    missing = [str(found.right) for found in reviews if not found.allowed]
     if not missing:
         return
     purposes = {f"{use.verb} {use.resource}": use.why for use in needed_rights(target)}

@@ -54,6 +54,19 @@ PATCH_CONTEXT = Use("patch", "PodSchedulingContext", "", "the same where the obj
 GET_POD_GROUP = Use("get", "PodGroup", "", "whether a consumer that is in no cache still exists")
 APPLY_POD_GROUP_STATUS = Use("patch", "PodGroup", "status", "names of the generated claims")
 
+GET_MANAGER_LEASE = Use("get", "Lease", "", "whether a kube-controller-manager is at work in the cluster")
+LIST_MANAGER_PODS = Use("list", "Pod", "", "whether its arguments switch its own ResourceClaim controller off or on")
+
+# The election of the layer below makes these.
+_ELECTION = (
+    Use("get", "Lease", "", "who leads"),
+    Use("patch", "Lease", "", "to lead, to go on leading, to let another one lead"),
+    Use("create", "Lease", "", "the first leader of all"),
+)
+
+# Where a kube-controller-manager has its Lease and, if it is a pod, its pod.
+MANAGER_NAMESPACE, MANAGER_LEASE = "kube-system", "kube-controller-manager"
+
 # Rights that the API server asks for beside the request itself.
 _BINDING = Use("patch", "ResourceClaim", "binding", "change of allocation and reservation since 1.36")
 _POD_FINALIZERS = Use("update", "Pod", "finalizers", "owner references with blockOwnerDeletion, up to 1.35")
@@ -105,6 +118,30 @@ def rights_in(target: Target, namespaces: t.Sequence[str] = ()) -> list[Right]:
         for use in needed_rights(target)
         for namespace in (namespaces or ("",))
     ]
+
+
+def election_rights(namespace: str, name: str) -> list[Right]:
+    """What it takes to be a candidate for the Lease ``namespace/name``."""
+    return [Right(use.verb, use.resource, use.group, namespace, _named(use, name)) for use in _ELECTION]
+
+
+def election_rules(name: str) -> list[dict[str, list[str]]]:
+    """Rules of a Role in the namespace of the Lease ``name``."""
+    return [_rule(use, _named(use, name)) for use in _ELECTION]
+
+
+def coexistence_rules() -> list[dict[str, list[str]]]:
+    """Rules of a Role in ``MANAGER_NAMESPACE``. Without them nobody can be ruled out there: see ``coexistence``."""
+    return [_rule(GET_MANAGER_LEASE, MANAGER_LEASE), _rule(LIST_MANAGER_PODS, "")]
+
+
+def _named(use: Use, name: str) -> str:
+    return "" if use.verb == "create" else name  # an object that is made has no name yet, as far as rights go
+
+
+def _rule(use: Use, name: str) -> dict[str, list[str]]:
+    rule = {"apiGroups": [use.group], "resources": [use.resource], "verbs": [use.verb]}
+    return {**rule, "resourceNames": [name]} if name else rule
 
 
 def rbac_rules(targets: t.Iterable[Target]) -> list[dict[str, list[str]]]:

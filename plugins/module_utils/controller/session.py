@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import typing as t
 
 from ..kube import errors
 from ..kube.client import KubeClient
+from ..kube.ending import end_all
 from ..kube.recorder import EventRecorder
 from ..kube.reflector import Reflector
 from ..kube.workers import run_workers
@@ -77,10 +77,12 @@ class Session:
             self.ready.clear()
             self._stopping = True
             self.queue.shut_down()
-            if working is not None:
-                await asyncio.wait({working}, timeout=self.settings.drain)
-                tasks.add(working)
-            await _end(tasks)
+            try:
+                if working is not None:
+                    tasks.add(working)
+                    await asyncio.wait({working}, timeout=self.settings.drain)
+            finally:
+                await end_all(tasks)
 
     async def _synced(self) -> None:
         for reflector in self.reflectors:
@@ -184,11 +186,3 @@ async def _until(wanted: asyncio.Future[None], others: t.Collection[asyncio.Futu
         for task in done - {wanted}:
             task.result()
     wanted.result()
-
-
-async def _end(tasks: t.Collection[asyncio.Future[t.Any]]) -> None:
-    """Cancel all and wait for them; their failures have been told."""
-    for task in tasks:
-        task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.gather(*tasks, return_exceptions=True)

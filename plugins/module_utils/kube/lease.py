@@ -28,6 +28,7 @@ import uuid
 
 from . import errors
 from .client import KubeClient
+from .ending import end_all
 from .fence import Fence, lease_clock
 from .lease_record import LeaseObject, Observed, held_spec, observed, released_spec
 from .resources import resource_of
@@ -197,7 +198,7 @@ class Lease:
                 fence.revoke(fence.why or "it could not be renewed")
         finally:
             # Also when we are cancelled ourselves: the work may use what is left of the term to end in order.
-            await _cancelled({working, renewing})
+            await end_all({working, renewing})
         failure = None if renewing.cancelled() else renewing.exception()
         if failure is not None and (lost or working.cancelled() or working.exception() is not None):
             raise failure  # what breaks in the work when the ground goes is no news
@@ -283,17 +284,3 @@ class Lease:
     def _tell(self, is_leader: bool) -> None:
         if self._observer is not None:
             self._observer.leading(is_leader)
-
-
-async def _cancelled(tasks: t.Collection[asyncio.Future[t.Any]]) -> None:
-    """Cancel tasks and wait until all have ended, even when we are cancelled (again) meanwhile."""
-    again: asyncio.CancelledError | None = None
-    while waiting := [task for task in tasks if not task.done()]:
-        for task in waiting:
-            task.cancel()
-        try:
-            await asyncio.wait(waiting)
-        except asyncio.CancelledError as error:
-            again = error
-    if again is not None:
-        raise again

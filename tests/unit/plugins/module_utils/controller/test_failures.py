@@ -247,6 +247,23 @@ async def test_a_failure_that_nobody_has_seen_comes_out_at_the_end() -> None:
                     await eventually(lambda: controller.failure, "it has failed")
 
 
+async def test_nothing_is_left_behind_however_often_it_is_cancelled() -> None:
+    async with world() as cluster, cluster.connection() as client:
+        await cluster.template()
+        cluster.server.add_fault("hang:verb=create,resource=resourceclaims")
+        controller = Controller(client, settings(drain=60.0))
+        task = asyncio.create_task(controller.run())
+        await eventually(lambda: controller.ready, "the controller is ready")
+        assert controller.session is not None
+        await cluster.pod()
+        await eventually(lambda: controller.session and controller.session.queue.unfinished_seconds() > 0, "it works")
+        for _unused in range(4):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 20)
+
+
 async def start_with(cluster: World, count: int) -> dict[str, int]:
     """Writes of a controller that starts where so many claims are in use."""
     await cluster.template()

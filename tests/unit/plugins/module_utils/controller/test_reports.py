@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.keys import POD, Key
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.settings import Switches
 
 from .world import NS, World, eventually, quiet, world
 
@@ -179,11 +181,8 @@ async def test_a_late_template_is_noticed_at_once_past_any_back_off() -> None:
         await eventually(cluster.events, "the missing template was told")
         # A failure of another sort has put the pod off for longer than this test may take.
         assert controller.session is not None
-        (pod,) = cluster.stored("Pod")
-        key = next(iter(controller.session.teller._known))
-        assert key.name == pod["metadata"]["name"]
         for _unused in range(15):
-            controller.session.queue.add_rate_limited(key)
+            controller.session.queue.add_rate_limited(Key(POD, NS, "p-1"))
         await cluster.template()
         await eventually(lambda: cluster.names("p-1"), "the claim is named")
         await quiet(cluster, controller)
@@ -273,8 +272,6 @@ async def test_nothing_is_done_before_all_caches_are_full() -> None:
 
 @pytest.mark.report("F119")
 async def test_admin_access_is_refused_with_an_event_when_its_switch_is_off() -> None:
-    from ansible_collections.nodeops.dra.plugins.module_utils.controller.settings import Switches
-
     async with world() as cluster:
         label = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
         namespaces = cluster.target.resource("Namespace")

@@ -64,10 +64,10 @@ class World:
         self.server.settings.tokens[TOKEN] = user_from({"name": "controller", "rules": rules})
 
     @contextlib.asynccontextmanager
-    async def connection(self, token: str = "") -> t.AsyncIterator[KubeClient]:
+    async def connection(self, token: str = "", **more: t.Any) -> t.AsyncIterator[KubeClient]:
         """A client of its own."""
         access = resolve(ConnectionOptions(kubeconfig=self.server.kubeconfig(token)), {})
-        async with KubeClient.connect(access, rand=lambda: 0.0) as client:
+        async with KubeClient.connect(access, rand=lambda: 0.0, **more) as client:
             yield client
 
     @contextlib.asynccontextmanager
