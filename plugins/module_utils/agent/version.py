@@ -1,7 +1,9 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The version of the collection. On a node galaxy.yml is not there to be asked; a test compares the two."""
+"""The version of the collection, as the agent tells it."""
 
 from __future__ import annotations
 
-VERSION = "0.1.0-dev0"
+from ..daemon.version import VERSION
+
+__all__ = ["VERSION"]

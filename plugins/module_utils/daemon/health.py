@@ -39,7 +39,14 @@ class Degraded:
     text: str
 
 
-Probe = t.Callable[[], t.Awaitable[t.Union[str, Degraded, None]]]
+@dataclasses.dataclass(frozen=True)
+class Standby:
+    """What a probe returns when all is well, yet the daemon is not at work and should say so: another one leads."""
+
+    text: str
+
+
+Probe = t.Callable[[], t.Awaitable[t.Union[str, Degraded, Standby, None]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +65,13 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The result of one check; ``seconds`` it took."""
+    """The result of one check; ``seconds`` it took. ``standby``: it is ok, and yet worth telling."""
 
     check: Check
     state: State
     text: str
     seconds: float
+    standby: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,12 +96,13 @@ class Report:
         return found
 
     def summary(self) -> str:
-        """One line: "ready", or what is not as it should be."""
+        """One line: "ready", "standby" and why, or what is not as it should be."""
         if self.reason:
             return self.reason
         bad = [one for one in self.outcomes if one.state is not State.OK]
         if not bad:
-            return "ready"
+            resting = [one.text for one in self.outcomes if one.standby]
+            return f"standby: {'; '.join(resting)}" if resting else "ready"
         worst = State.FAILED if self.failed else State.DEGRADED
         return f"{worst.value}: " + "; ".join(f"{one.check.name}: {one.text}" for one in bad)
 
@@ -170,11 +179,12 @@ class Health:
 async def _probe(check: Check) -> Outcome:
     loop = asyncio.get_running_loop()
     started = loop.time()
-    state, text = State.FAILED, ""
+    state, text, standby = State.FAILED, "", False
     try:
         found = await check.probe()
         state = State.DEGRADED if isinstance(found, Degraded) else State.OK
-        text = found.text if isinstance(found, Degraded) else found or ""
+        text = found.text if isinstance(found, (Degraded, Standby)) else found or ""
+        standby = isinstance(found, Standby)
     except DraError as error:
         text = str(error)
     except (OSError, TimeoutError) as error:
@@ -182,7 +192,7 @@ async def _probe(check: Check) -> Outcome:
     except Exception as error:
         log.exception("health check ended by a bug check=%s", check.name)
         text = f"ended by a bug ({type(error).__name__}), see the log"
-    return Outcome(check, state, text, loop.time() - started)
+    return Outcome(check, state, text, loop.time() - started, standby)
 
 
 class BlockingProbe:

@@ -15,6 +15,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.daemon.health import (
     Check,
     Degraded,
     Health,
+    Standby,
     State,
 )
 
@@ -82,6 +83,17 @@ async def test_one_dead_driver_shows_but_does_not_fail() -> None:
     report = await health(check("a", well), check("drivers", one_dead)).look()
     assert not report.failed
     assert report.summary() == "degraded: drivers: driver a is dead"
+
+
+async def test_a_daemon_that_rests_is_ready_and_says_so() -> None:
+    async def rests() -> Standby:
+        return Standby("b leads")
+
+    report = await health(check("lease", rests), check("api", well)).look()
+    assert not report.failed
+    assert report.summary() == "standby: b leads"
+    assert "[+]lease ok: b leads" in report.lines()
+    assert (await health(check("lease", rests), check("api", no_api)).look()).summary().startswith("failed: api")
 
 
 async def test_a_hanging_probe_fails_by_its_deadline_and_holds_no_other() -> None:
