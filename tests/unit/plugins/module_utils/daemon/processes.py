@@ -21,11 +21,11 @@ import urllib.request
 
 import yaml
 
+from ..kube.certificates import Authority
+
 SCRIPT = pathlib.Path(__file__).with_name("small_daemon.py")
 #: Above anything a loaded machine needs; only a failing test waits so long.
 PATIENCE = 40.0
-#: ``.../ansible_collections`` has to be importable in the child too.
-ROOT = next(path for path in sys.path if (pathlib.Path(path) / "ansible_collections" / "nodeops" / "dra").is_dir())
 
 
 class NotifySocket:
@@ -80,7 +80,7 @@ class Process:
         self.lines: list[str] = []
         self._queue: queue.Queue[str | None] = queue.Queue()
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("NODEOPS_", "PYTHON"))}
-        environ.update(environment, PYTHONPATH=ROOT)
+        environ.update(environment, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
         read, write = os.pipe()
         if under_journal:  # systemd names the pipe or socket that it gives its child
             status = os.fstat(write)
@@ -209,6 +209,13 @@ def get(
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode(), dict(error.headers)
+
+
+def trusting(authority: Authority) -> ssl.SSLContext:
+    """A client's TLS. The authority is a plain one, without the extensions that Python 3.13 insists on."""
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def fields(line: str) -> dict[str, t.Any]:

@@ -11,7 +11,6 @@ import dataclasses
 import logging
 import os
 import pathlib
-import ssl
 import typing as t
 
 import pytest
@@ -24,7 +23,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metric_table im
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metrics import Metrics
 
 from ..kube.certificates import Authority
-from .processes import get
+from .processes import get, trusting
 
 pytestmark = pytest.mark.asyncio
 
@@ -230,13 +229,6 @@ def with_tls(folder: pathlib.Path, certificate: pathlib.Path, key: pathlib.Path)
         (folder / "next").symlink_to(path)
         os.replace(folder / "next", folder / name)
     return dataclasses.replace(SETTINGS, tls=TlsSettings(str(folder / "tls.crt"), str(folder / "tls.key")))
-
-
-def trusting(authority: Authority) -> ssl.SSLContext:
-    """A client's TLS. The authority is a plain one, without the extensions that Python 3.13 insists on."""
-    context = ssl.create_default_context(cafile=str(authority.certificate))
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
 
 
 async def subject(served: Served, authority: Authority) -> str:

@@ -11,7 +11,8 @@ import socket
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metric_table import COMMON_METRICS
 
-from .processes import World, fields, get
+from ..kube.certificates import Authority
+from .processes import World, fields, get, trusting
 
 WATCHDOG = {"WATCHDOG_USEC": "200000"}
 
@@ -312,6 +313,27 @@ def test_what_is_degraded_stands_in_the_status_also_after_a_reload(world: World)
     process.send(signal.SIGHUP)
     notify.until("RELOADING")
     assert notify.until("READY") == {"READY": "1", "STATUS": said}
+
+
+def test_https_and_token_in_a_real_process(world: World) -> None:
+    authority = Authority(world.folder / "pki")
+    certificate, key = authority.issue("daemon")
+    (world.folder / "token").write_text("tok-SYNTH-1\n")
+    process = world.start(
+        http={
+            "tls": {"certificate_file": str(certificate), "key_file": str(key)},
+            "token_file": str(world.folder / "token"),
+        }
+    )
+    url = process.url()
+    process.until("working")
+    assert url.startswith("https://127.0.0.1:")
+    tls = trusting(authority)
+    assert get(f"{url}/readyz", tls=tls)[:2] == (200, "ok\n")
+    assert get(f"{url}/metrics", tls=tls)[0] == 401
+    assert "nodeops_dra_ready 1.0" in get(f"{url}/metrics", tls=tls, token="tok-SYNTH-1")[1]
+    assert process.end() == 0
+    assert "SYNTH" not in "\n".join(process.lines)
 
 
 def until_answer(url: str, text: str) -> None:
