@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import functools
+import json
 import pathlib
 import random
 import typing as t
+import zlib
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "unit" / "fixtures" / "checkpoint"
 _NUMBERS = (b"0", b"-1", b"1e999", b"18446744073709551616", b"9" * 400, b"0.1", b"-0", b"1E+2", b"00")
@@ -108,6 +110,17 @@ def _times(unit: bytes) -> t.Callable[[int], bytes]:
     return lambda size: unit * (size // len(unit))
 
 
+def _claims(size: int) -> bytes:
+    """A file of 1.35 and later with as many claims as fit."""
+    template = (FIXTURES / "1.35-1.36" / "one_claim_one_device.json").read_bytes()
+    data = json.loads(template)["Data"]
+    start, end = data.index("[") + 1, data.rindex("]")
+    count = max(size // (len(template) - 100), 1)
+    claims = ",".join(data[start:end].replace("000000000001", f"{number:012}") for number in range(count))
+    text = f"{data[:start]}{claims}{data[end:]}"
+    return json.dumps({"Data": text, "Checksum": zlib.crc32(text.encode())}, separators=(",", ":")).encode()
+
+
 EXTREMES: dict[str, t.Callable[[int], bytes]] = {
     "garbage": lambda size: random.Random(7).randbytes(size),
     "zeros": bytes,
@@ -123,3 +136,9 @@ EXTREMES: dict[str, t.Callable[[int], bytes]] = {
     "nested to the limit": lambda _unused: b'{"x":' + b"[" * 9998 + b"]" * 9998 + b',"Checksum":1,"Data":"{}"}',
 }
 """Files of a given size that are hard to read in linear time or bounded memory."""
+
+FULL: dict[str, t.Callable[[int], bytes]] = {
+    "a sound file": _claims,
+    "a sound file that is cut": lambda size: _claims(size)[:-100],
+}
+"""Files of a given size that are full of claims: each of them is looked at, repaired and reported."""

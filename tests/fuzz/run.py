@@ -5,49 +5,78 @@
     python tests/fuzz/run.py [--files 100000] [--seed 1]
 
 Every mutant is judged, repaired for no release and for each family, and the repaired file is judged again. It is wrong
-when an error escapes, when a file that no kubelet reads is called sound, when a repair gives a file that is refused or
-holds other claims than planned, and when repairing twice changes it again.
+when an error escapes, when the verdict of any release differs from that of `reference`, which shares no code with the
+layer, when a file is called sound that one of its kubelets refuses, or refused that all of them start with, when a
+repair gives a file that is refused or holds other claims than planned, and when repairing twice changes it again.
+
+Files that are hard by their size or shape must take less than ten times their size in memory, those that are full of
+claims less than thirty times, and both no more time than in proportion to their size.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import os
 import pathlib
 import resource
 import sys
 import time
+import typing as t
 
 # The link that `make` keeps: through it the collection can be imported from any checkout.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / ".build"))
 
 import mutations
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import REFUSED, diagnose
+import reference
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import REFUSED, SOUND, diagnose
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.other_files import read_other
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.planning import plan_repair
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.planning import Plan, plan_repair
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.report import diagnosis_report
 
 BATCH = 500
 TARGETS = (None, "1.30", "1.36")
+LARGE = 10_000_000
+MEMORY = 10
+"""How many times its size a large file may take in memory ..."""
+MEMORY_OF_CLAIMS = 30
+"""... and one that is full of claims: all of them are held, once as they are and once as they shall be."""
 
 
-def check(name: str, data: bytes, target: str | None) -> str | None:
+def check(data: bytes, target: str | None) -> str | None:
     """What is wrong with our answer to one file, or None."""
-    report = diagnosis_report(diagnose(data))
-    starts = report["kubelet_start"].values()
-    if report["status"] == "sound" and report["format"] and "ok" not in starts:
-        return "called sound, but no kubelet starts with it"
+    diagnosis = diagnose(data)
+    report = diagnosis_report(diagnosis)
+    loaded = reference.claims_loaded(data)
+    ours = {release: _count(verdict) for release, verdict in report["kubelet_verdicts"].items()}
+    if ours != loaded:
+        return f"kubelets load {loaded}, not {ours}"
+    starts = [report["kubelet_start"][release] for release in diagnosis.releases]
+    if report["status"] == SOUND and (set(starts) != {"ok"} or None in [loaded[one] for one in diagnosis.releases]):
+        return "called sound, but one of its kubelets does not start with it"
+    if report["status"] == REFUSED and set(starts) == {"ok"}:
+        return "called refused, but all of its kubelets start with it"
     try:
         plan = plan_repair(data, target=target)
     except DraError:
         return None  # a decision for a person, said in words
+    return _wrong_with_repair(plan, target)
+
+
+def _count(verdict: str) -> int | None:
+    return int(verdict[3:]) if verdict.startswith("ok:") else None
+
+
+def _wrong_with_repair(plan: Plan, target: str | None) -> str | None:
     after = diagnose(plan.after, release=target)
     if after.status == REFUSED:
         return f"the repaired file is refused: {after.faults[0].text if after.faults else ''}"
-    if len(after.entries) != len(plan.entries):
-        return f"{len(plan.entries)} claims planned, {len(after.entries)} in the file"
+    if plan.after is not None:
+        loaded = reference.claims_loaded(plan.after)
+        if {loaded[release] for release in after.releases} != {len(plan.entries)}:
+            return f"{len(plan.entries)} claims planned, kubelets load {loaded}"
     again = plan_repair(plan.after, target=target)
     return "repairing twice changes it again" if again.changed else None
 
@@ -60,7 +89,7 @@ def run_batch(job: tuple[int, int, int]) -> tuple[int, list[str]]:
         name, data = mutations.mutant(seed, number)
         target = TARGETS[number % len(TARGETS)]
         try:
-            problem = check(name, data, target)
+            problem = check(data, target)
             read_other(data)
         except Exception as error:
             problem = f"{type(error).__name__} escaped: {error}"
@@ -69,20 +98,44 @@ def run_batch(job: tuple[int, int, int]) -> tuple[int, list[str]]:
     return count, problems
 
 
-def extreme(name: str, megabytes: int) -> list[str]:
-    """A file that is hard by its size or shape, with its time and peak memory."""
-    data = mutations.EXTREMES[name](megabytes * 1_000_000)
-    started = time.monotonic()
+def extreme(name: str, size: int) -> tuple[int, float, float, str]:
+    """The size of a file that is hard by its size or shape, its CPU seconds, its memory as a multiple of its size.
+
+    The last item tells what escaped, if anything did.
+    """
+    data = {**mutations.EXTREMES, **mutations.FULL}[name](size)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.process_time()
+    problem = ""
     try:
-        diagnosis_report(diagnose(data))
+        diagnosis = diagnose(data)
+        with contextlib.suppress(DraError):
+            plan_repair(data, diagnosis=diagnosis)
+        diagnosis_report(diagnosis)
         read_other(data)
     except Exception as error:
-        return [f"{name}: {type(error).__name__} escaped: {error}"]
+        problem = f"{name}: {type(error).__name__} escaped: {error}"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len(data)
-    seconds = time.monotonic() - started
-    sys.stdout.write(f"  {name:<40} {len(data) / 1e6:6.1f} MB {seconds:7.1f} s  {grown:5.1f} x its size\n")
-    return [f"{name}: memory is {grown:.1f} times the file's size"] if grown > 10 and len(data) >= 10_000_000 else []
+    return len(data), time.process_time() - started, grown, problem
+
+
+def extremes(megabytes: int) -> t.Iterator[str]:
+    """What is wrong with our answers to hard files; each has a process of its own, so its peak memory is its own."""
+    for name in (*mutations.EXTREMES, *mutations.FULL):
+        limit = MEMORY if name in mutations.EXTREMES else MEMORY_OF_CLAIMS
+        results = []
+        for size in (megabytes * 250_000, megabytes * 1_000_000):
+            with multiprocessing.Pool(1) as pool:
+                results.append(pool.apply(extreme, (name, size)))
+        (_unused, quarter, _grown, _problem), (size, seconds, grown, problem) = results
+        sys.stdout.write(f"  {name:<40} {size / 1e6:6.1f} MB {seconds:7.1f} s  {grown:5.1f} x its size\n")
+        sys.stdout.flush()
+        if problem:
+            yield problem
+        if grown > limit and size >= LARGE:
+            yield f"{name}: memory is {grown:.1f} times the file's size, the limit is {limit}"
+        if seconds > 2 and seconds > 8 * quarter:
+            yield f"{name}: {seconds:.1f} s, a quarter of it {quarter:.1f} s: more than in proportion"
 
 
 def main() -> int:
@@ -93,9 +146,7 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=50, help="size of the files that are hard by their shape")
     options = parser.parse_args()
     problems: list[str] = []
-    for name in mutations.EXTREMES:
-        with multiprocessing.Pool(1) as pool:  # a process of its own: its peak memory is that of this file
-            problems += pool.apply(extreme, (name, options.megabytes))
+    problems += extremes(options.megabytes)
     jobs = [(options.seed, first, min(BATCH, options.files - first)) for first in range(0, options.files, BATCH)]
     started = time.monotonic()
     done = 0

@@ -258,7 +258,7 @@ def _for_release(diagnosis: Diagnosis, release: str) -> list[Fault]:
     """The faults as the node's own kubelet minds them, and one more if the file was made for another release."""
     verdicts = diagnosis.verdicts
     if verdicts[release].startswith("ok:"):
-        return [item for item in diagnosis.faults if _concerns(item, release)]
+        return [*_passed_over(diagnosis, release), *(item for item in diagnosis.faults if _concerns(item, release))]
     if diagnosis.format is None or release in diagnosis.format.releases:
         return diagnosis.faults
     good = [name for name, verdict in verdicts.items() if verdict.startswith("ok:")]
@@ -269,6 +269,19 @@ def _for_release(diagnosis: Diagnosis, release: str) -> list[Fault]:
     effects = {release: f"does not start ({verdicts[release]})"}
     facts = {"written_for": good, "release": release}
     return [fault("other_release", "", text, facts, effects=effects), *diagnosis.faults]
+
+
+def _passed_over(diagnosis: Diagnosis, release: str) -> list[Fault]:
+    """Claims that a kubelet of the other family does not see: it takes a file without a checksum for an empty one."""
+    loaded, there = int(diagnosis.verdicts[release][3:]), len(diagnosis.entries)
+    if diagnosis.format is None or diagnosis.family == format_for(release).family or loaded >= there:
+        return []
+    written_for = releases_text(diagnosis.format.releases)
+    claims = counted(there, "claim")
+    text = f"The file is for Kubernetes {written_for}; the kubelet of {release} loads {loaded} of its {claims}."
+    effects = {release: "starts, and never unprepares the claims that it does not see"}
+    facts = {"written_for": list(diagnosis.format.releases), "release": release, "loaded": loaded, "claims": there}
+    return [fault("other_release", "", text, facts, effects=effects)]
 
 
 def _concerns(item: Fault, release: str) -> bool:

@@ -366,6 +366,15 @@ def test_the_three_files_of_the_field_report() -> None:
     assert old.faults[0].text == "The file is for Kubernetes 1.27; the kubelet of 1.31 does not read it."
 
 
+def test_a_classic_file_without_a_checksum_is_no_empty_one_for_later_kubelets() -> None:
+    """They take it for one, as they take ``{}``: its claims would never be unprepared."""
+    data = b.fnv_file(b.fnv_claim(1), b.fnv_claim(2)).partition(b',"checksum"')[0] + b"}"
+    found = diagnosis.diagnose(data, release="1.36")
+    assert (found.verdicts["1.36"], found.status) == ("ok:0", "faulty")
+    assert found.faults[0].code == "other_release"
+    assert found.faults[0].text == "The file is for Kubernetes 1.28-1.29; the kubelet of 1.36 loads 0 of its 2 claims."
+
+
 def test_universal_files_have_no_fault_for_any_release() -> None:
     for name in ("empty_all_releases", "one_claim_1.27_form_all_releases"):
         for release in (None, *formats.RELEASES):
