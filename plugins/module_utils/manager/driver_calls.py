@@ -41,11 +41,15 @@ class Drivers(t.Protocol):
 
 @dataclass(frozen=True)
 class CallFailure:
-    """Why a driver did not do its part for a claim. ``called`` is False when nothing was sent to it."""
+    """Why a driver did not do its part for a claim. ``called`` is False when nothing was sent to it.
+
+    ``permanent``: the same call would fail in the same way (`driver.errors` says which do).
+    """
 
     text: str
     hint: str = ""
     called: bool = True
+    permanent: bool = False
 
 
 Outcome = t.Union[tuple[Device, ...], CallFailure]
@@ -131,9 +135,10 @@ def _all_failed(claims: t.Iterable[ClaimRef], text: str, hint: str = "", *, call
 
 def _failure(method: str, error: DraError) -> CallFailure:
     """The driver's own words where there are some: who and what is said by whoever shows the failure."""
+    permanent = isinstance(error, DriverCallFailed) and error.permanent
     if isinstance(error, DriverCallFailed) and error.code == "CLAIM":
-        return CallFailure(f"{method} failed: {error.text}", error.hint)
-    return CallFailure(f"{method}: {error.message.rstrip('.')}", error.hint)
+        return CallFailure(f"{method} failed: {error.text}", error.hint, permanent=permanent)
+    return CallFailure(f"{method}: {error.message.rstrip('.')}", error.hint, permanent=permanent)
 
 
 def _prepared(result: PrepareResult) -> Outcome:

@@ -26,7 +26,8 @@ class BackingOffError(DraError):
 class Failure:
     """A row of failures of one operation on one claim, without a success in between.
 
-    ``first`` and ``last`` are seconds since the epoch; ``next_try`` is a time of the event loop's clock.
+    ``first`` and ``last`` are seconds since the epoch; ``next_try`` is a time of the event loop's clock. ``permanent``
+    says that repeating it does not help until somebody changes the claim, the driver or the node.
     """
 
     operation: str
@@ -37,6 +38,7 @@ class Failure:
     first: float
     last: float
     next_try: float
+    permanent: bool = False
 
     def facts(self) -> dict[str, t.Any]:
         """What to show of it, JSON types only."""
@@ -48,19 +50,23 @@ class Failure:
             "count": self.count,
             "first": self.first,
             "last": self.last,
+            "permanent": self.permanent,
         }
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Seconds to wait after a failure: ``base`` after the first, twice as long after each, never more than ``cap``."""
+    """Seconds to wait after a failure: ``base`` after the first, twice as long after each, never more than ``cap``.
+
+    After a permanent one it is ``cap`` at once: not never, since nobody tells when the node was mended.
+    """
 
     base: float = 1.0
     cap: float = 120.0
 
-    def delay(self, count: int) -> float:
+    def delay(self, count: int, *, permanent: bool = False) -> float:
         """The pause after failure number ``count``."""
-        return float(min(self.base * 2 ** min(count - 1, 60), self.cap))
+        return float(self.cap) if permanent else float(min(self.base * 2 ** min(count - 1, 60), self.cap))
 
 
 class FailureLog:
@@ -77,7 +83,7 @@ class FailureLog:
         self._backoff = backoff or Backoff()
         self._failures: dict[tuple[str, str], Failure] = {}
 
-    def failed(self, operation: str, claim_uid: str, claim: str, text: str) -> Failure:
+    def failed(self, operation: str, claim_uid: str, claim: str, text: str, *, permanent: bool = False) -> Failure:
         """Take note of one more failure. New words are logged in full, a repetition as a count."""
         key = operation, claim_uid
         before = self._failures.pop(key, None)
@@ -91,7 +97,8 @@ class FailureLog:
             count,
             before.first if before else now,
             now,
-            self._clock() + self._backoff.delay(count),
+            self._clock() + self._backoff.delay(count, permanent=permanent),
+            permanent,
         )
         self._failures[key] = failure
         if len(self._failures) > _MOST:
@@ -136,7 +143,9 @@ class FailureLog:
             raise BackingOffError(
                 f"ResourceClaim {failure.claim}: {operation} has failed {failure.count} times, the next try is due in "
                 f"{wait:.1f} s. The last failure was: {failure.text}",
-                "It is tried again by itself; a change of the driver's registration makes it due at once.",
+                "Repeating it does not help until the claim, the driver or the node is changed."
+                if failure.permanent
+                else "It is tried again by itself; a change of the driver's registration makes it due at once.",
                 retry_after=round(wait, 3),
                 **failure.facts(),
             )

@@ -200,7 +200,8 @@ def _failed(
             text = "; ".join(
                 f"driver {driver}, {holder.label}: {one.text}" for driver, one in sorted(by_driver.items())
             )
-            row = context.failures.failed(PREPARE, work.plan.uid, work.plan.full_name, text)
+            permanent = any(one.permanent for one in by_driver.values())
+            row = context.failures.failed(PREPARE, work.plan.uid, work.plan.full_name, text, permanent=permanent)
             facts.extend(
                 {**row.facts(), "driver": driver, "text": one.text} for driver, one in sorted(by_driver.items())
             )

@@ -143,7 +143,8 @@ def _failed(
         record = context.table.record(entry.uid)
         pods = sorted(record.state.pod_uids) if record else []
         text = "; ".join(f"driver {driver}, {holders_label(pods)}: {one.text}" for driver, one in by_driver)
-        row = context.failures.failed(UNPREPARE, entry.uid, entry.full_name, text)
+        permanent = any(one.permanent for _driver, one in by_driver)
+        row = context.failures.failed(UNPREPARE, entry.uid, entry.full_name, text, permanent=permanent)
         sentences.append(f"ResourceClaim {entry.full_name} ({entry.uid}) is still held: {text}")
         facts.extend({**row.facts(), "driver": driver, "text": one.text, "pods": pods} for driver, one in by_driver)
         hints.extend(one.hint for _driver, one in by_driver)

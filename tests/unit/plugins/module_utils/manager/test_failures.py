@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
@@ -85,6 +86,23 @@ async def test_the_daemon_waits_and_a_person_does_not(node: Node) -> None:
     (failure,) = node.manager.failures()
     assert (failure.count, failure.first < failure.last) == (2, True)
     assert len(node.asked()) == 2
+
+
+@pytest.mark.report("F018")
+@pytest.mark.parametrize(("code", "permanent"), [("INVALID_ARGUMENT", True), ("INTERNAL", False)])
+async def test_what_repeating_does_not_help_is_told_and_tried_seldom(node: Node, code: str, permanent: bool) -> None:
+    node.settings = dataclasses.replace(node.settings, backoff=Backoff(base=60.0, cap=600.0))
+    await node.add_driver(GPU, f"error:method=prepare,times=1,code={code}")
+    await node.start()
+    with pytest.raises(PrepareFailedError) as failed:
+        await node.prepare(claim(), obey_backoff=True)
+    assert [one["permanent"] for one in failed.value.facts["failures"]] == [permanent]
+    with pytest.raises(BackingOffError) as waiting:
+        await node.prepare(claim(), obey_backoff=True)
+    assert (waiting.value.facts["retry_after"] > 60) == permanent, "the longest pause at once, or the first"
+    assert ("does not help" in waiting.value.hint) == permanent
+    node.manager.driver_returned(GPU)
+    await node.prepare(claim(), obey_backoff=True)
 
 
 @pytest.mark.report("F018")
