@@ -86,6 +86,15 @@ options:
         A prepared name that does not resolve there is a finding.
     type: list
     elements: path
+  agent_socket:
+    description:
+      - The socket of the node agent. If the agent answers there and works on O(state_directory), it does the work, so
+        that the state file has one writer; RV(via) tells. O(timeout) and O(force) hold for it too.
+      - The agent has its own directories; O(kubelet_root), O(registry_directory) and O(cdi_directories) that are given
+        must be the same. Objects that are given by name are fetched by the task where it says how to reach the API,
+        else by the agent.
+    type: path
+    default: /run/nodeops-dra/agent.sock
   timeout:
     description:
       - How many seconds all drivers together may take, as in the kubelet.
@@ -154,11 +163,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 via:
-  description: How the work was done, V(lock) with a manager in the module itself, which holds the lock of the
-    state file meanwhile.
+  description: >-
+    How the work was done, V(agent) by the node agent, or V(lock) with a manager in the module itself, which holds the
+    lock of the state file meanwhile.
   returned: success
   type: str
-  sample: lock
+  sample: agent
 calls:
   description: The driver calls that were made, or would be made in check mode, sorted by driver.
   returned: success
@@ -203,7 +213,8 @@ claims:
       type: str
       sample: team-a
     pods:
-      description: The UIDs of the pods that hold it, and the names of other holders with C(holder:) before them, sorted.
+      description: >-
+        The UIDs of the pods that hold it, and the names of other holders with C(holder:) before them, sorted.
       returned: always
       type: list
       elements: str
@@ -309,6 +320,7 @@ def main() -> None:
             **kubelet_spec(),
             "registry_directory": {"type": "path"},
             "state_directory": {"type": "path", "default": "/var/lib/nodeops-dra"},
+            "agent_socket": {"type": "path", "default": "/run/nodeops-dra/agent.sock"},
             "cdi_directories": {"type": "list", "elements": "path"},
             "timeout": {"type": "float", "default": 45},
         },

@@ -38,6 +38,12 @@ options:
       - The CDI spec directories that the container runtime reads. When it is absent, C(/etc/cdi) and C(/var/run/cdi).
     type: list
     elements: path
+  agent_socket:
+    description:
+      - The socket of the node agent. If the agent answers there and works on O(state_directory), what it finds is told
+        too, such as operations that keep failing; RV(via) tells.
+    type: path
+    default: /run/nodeops-dra/agent.sock
   with_api:
     description:
       - Whether to compare with the claims and pods of the API server.
@@ -81,6 +87,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+via:
+  description: >-
+    Whether the node agent was asked for what it finds, V(agent), or only files and sockets were looked at, V(files).
+  returned: success
+  type: str
+  sample: files
 claims:
   description: The claims, sorted by namespace, name and UID.
   returned: success
@@ -258,6 +270,7 @@ def main() -> None:
             **kubelet_spec(),
             "registry_directory": {"type": "path"},
             "state_directory": {"type": "path", "default": "/var/lib/nodeops-dra"},
+            "agent_socket": {"type": "path", "default": "/run/nodeops-dra/agent.sock"},
             "cdi_directories": {"type": "list", "elements": "path"},
             "with_api": {"type": "bool", "default": False},
             "node_name": {"type": "str"},

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole look at a node's claims: its files, its drivers' sockets if grpcio is there, the API if it is asked."""
+"""The whole look at a node's claims: its files, drivers' sockets and the agent if grpcio is there, the API if asked."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ async def look(kubelet_root: str, options: t.Mapping[str, t.Any]) -> Json:
     await _ask_drivers(sources, registry)
     if options["with_api"]:
         await _ask_api(sources, options)
+    told = await _ask_agent(options)
+    found = survey(sources)
+    _add(found, told or [])
     return {
         "changed": False,
-        **survey(sources),
+        "via": "files" if told is None else "agent",
+        **found,
         "kubelet_root": kubelet_root,
         "drivers_checked": sources.registered is not None,
     }
@@ -43,6 +47,33 @@ async def _ask_drivers(sources: Sources, registry: str) -> None:
 
     with contextlib.suppress(LibraryMissing):  # as on an old Python: the files tell enough
         sources.registered = registered(await scan(registry))
+
+
+async def _ask_agent(options: t.Mapping[str, t.Any]) -> list[Json] | None:
+    """The findings of the agent, None where none works on the state directory."""
+    if sys.version_info < (3, 11):
+        return None
+    from ..wire.messages import LibraryMissing
+    from .local_errors import AgentSilentError
+    from .running_agent import agent_of
+
+    # One that went meanwhile is like none; its files are there.
+    with contextlib.suppress(LibraryMissing, AgentSilentError):
+        async with agent_of(options["state_directory"], options) as agent:
+            return None if agent is None else await agent.findings()
+    return None
+
+
+def _add(found: Json, told: t.Iterable[Json]) -> None:
+    """Put what the agent tells to what was found, and its codes to their claims."""
+    known = {(one["code"], one["place"]) for one in found["findings"]}
+    for finding in told:
+        if (finding["code"], finding["place"]) in known:
+            continue
+        found["findings"].append(finding)
+        for claim in found["claims"]:
+            if claim["uid"] == finding["facts"].get("claim_uid"):
+                claim["findings"] = sorted({*claim["findings"], finding["code"]})
 
 
 async def _ask_api(sources: Sources, options: t.Mapping[str, t.Any]) -> None:

@@ -60,28 +60,34 @@ class Wanted:
 
 async def plan(request: ClaimRequest, fetch: Fetch) -> Wanted:
     """What has to be prepared. Raises `DraError` for anything that forbids it; nothing was touched then."""
+    whole = await gather(request, fetch)
+    if whole.pod is not None:
+        return Wanted(holder_of(whole.pod), tuple(plan_pod(whole.pod, whole.claims)))
+    # All claims together, so that one that cannot be prepared keeps the others from being touched.
+    holder = named_holder(request) or Holder.named(DEFAULT_HOLDER)
+    plans: dict[str, PlannedClaim] = {}
+    for claim in whole.claims:
+        planned = plan_claim(claim)
+        plans.setdefault(planned.uid, planned)
+    return Wanted(holder, tuple(plans.values()))
+
+
+async def gather(request: ClaimRequest, fetch: Fetch) -> ClaimRequest:
+    """The request with every object whole, and with a pod exactly its claims."""
     if request.pod is None:
-        return await _plan_without_pod(request, fetch)
+        return dataclasses.replace(
+            request, claims=[await complete("ResourceClaim", claim, fetch, "status") for claim in request.claims]
+        )
     pod = await complete("Pod", request.pod, fetch, "spec")
-    holder = holder_of(pod)
+    namespace = holder_of(pod).namespace
     given = {(_meta(claim, "namespace"), _meta(claim, "name")): claim for claim in request.claims}
     claims = []
     for reference in claim_references(pod):
-        known = given.get((holder.namespace, reference.claim_name))
+        known = given.get((namespace, reference.claim_name))
         if known is None:
-            known = {"metadata": {"namespace": holder.namespace, "name": reference.claim_name}}
+            known = {"metadata": {"namespace": namespace, "name": reference.claim_name}}
         claims.append(await complete("ResourceClaim", known, fetch, "status"))
-    return Wanted(holder, tuple(plan_pod(pod, claims)))
-
-
-async def _plan_without_pod(request: ClaimRequest, fetch: Fetch) -> Wanted:
-    """All claims together, so that one that cannot be prepared keeps the others from being touched."""
-    holder = named_holder(request) or Holder.named(DEFAULT_HOLDER)
-    plans: dict[str, PlannedClaim] = {}
-    for claim in request.claims:
-        planned = plan_claim(await complete("ResourceClaim", claim, fetch, "status"))
-        plans.setdefault(planned.uid, planned)
-    return Wanted(holder, tuple(plans.values()))
+    return dataclasses.replace(request, pod=pod, claims=claims)
 
 
 def named_holder(request: ClaimRequest) -> Holder | None:

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""One request for claims from end to end: with the API behind it where objects have to be fetched."""
+"""One request for claims from end to end: by the agent if one runs, with the API where objects have to be fetched."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import typing as t
 
 from ..checkpoint.errors import DraError
 from ..resource.view import JsonObject
-from .claim_request import CHECKED, PREPARED, ClaimRequest
+from .claim_request import CHECKED, PREPARED, ClaimRequest, gather
 from .claim_work import work
+from .local_client import LocalClient
+from .running_agent import agent_of
 
 Json = dict[str, t.Any]
+
+WAYS_TO_API = ("kubeconfig", "context", "host")
+"""Options that say how a task itself reaches the API."""
 
 
 def needs_api(request: ClaimRequest) -> bool:
@@ -31,6 +36,25 @@ async def perform(request: ClaimRequest, options: t.Mapping[str, t.Any], *, chec
         raise DraError(
             f"The timeout is {request.timeout:g} s, expected more than 0.", "Leave it out for the kubelet's 45 s."
         )
+    if request.state == CHECKED:  # records nothing, so the agent need not do it
+        return await _by_lock(request, options, check=check)
+    async with agent_of(request.state_directory, options) as agent:
+        if agent is not None:
+            return await _by_agent(agent, request, options, check=check)
+    return await _by_lock(request, options, check=check)
+
+
+async def _by_agent(agent: LocalClient, request: ClaimRequest, options: t.Mapping[str, t.Any], *, check: bool) -> Json:
+    if needs_api(request) and any(options.get(name) for name in WAYS_TO_API):
+        from .api_objects import connected
+
+        async with connected(options) as api:
+            request = await gather(request, api.fetch)
+    # What is missing now the agent fetches itself.
+    return await agent.change(request, check=check)
+
+
+async def _by_lock(request: ClaimRequest, options: t.Mapping[str, t.Any], *, check: bool) -> Json:
     if not needs_api(request):
         return await work(request, _refuse, check=check)
     from .api_objects import connected
