@@ -73,6 +73,21 @@ async def test_a_create_whose_answer_was_lost_is_not_made_twice() -> None:
         assert cluster.names("p-1") == {"gpu": claim["metadata"]["name"]}
 
 
+async def test_own_writes_count_before_any_watch_tells_of_them() -> None:
+    async with world() as cluster:
+        cluster.server.add_fault("silent_watch:verb=watch,resource=resourceclaims")
+        async with cluster.controller() as controller:
+            await cluster.template()
+            await cluster.pod()
+            await eventually(lambda: cluster.names("p-1"), "the claim is named")
+            await controller.drained()
+            await controller.sweep()
+            await controller.drained()
+            assert cluster.server.recorder.count("get", "resourceclaims") == 0
+            writes = cluster.writes()
+            assert (writes["create resourceclaims"], writes["patch pods/status"]) == (1, 1)
+
+
 async def test_a_name_that_is_taken_by_somebody_else_is_left_to_him() -> None:
     async with world() as cluster, cluster.controller() as controller:
         pod = await cluster.pod()
