@@ -57,7 +57,8 @@ class _State:
         """None leaked, none held for nothing."""
         for claim in self.claim_list:
             status = claim.get("status", {})
-            if status.get("allocation") and not status.get("reservedFor"):
+            # A driver's own controller allocates before anybody reserves; what nobody came for stays for the next pod.
+            if status.get("allocation") and not status.get("reservedFor") and not self.cluster.classic:
                 yield f"claim {_name(claim)} is allocated for nobody"
             if "deletionTimestamp" in claim["metadata"] and not status.get("reservedFor"):
                 yield f"claim {_name(claim)} is deleted and does not go: {claim['metadata'].get('finalizers')}"

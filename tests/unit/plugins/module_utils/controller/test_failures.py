@@ -71,6 +71,7 @@ async def test_a_create_whose_answer_was_lost_is_not_made_twice() -> None:
         await eventually(lambda: cluster.names("p-1"), "the claim is named")
         (claim,) = cluster.stored("ResourceClaim")
         assert cluster.names("p-1") == {"gpu": claim["metadata"]["name"]}
+        assert controller.metrics.queue.retries == 1
 
 
 async def test_own_writes_count_before_any_watch_tells_of_them() -> None:
@@ -160,6 +161,14 @@ async def test_a_pod_that_was_replaced_does_not_get_the_names_of_its_predecessor
         (claim,) = cluster.stored("ResourceClaim")
         assert claim["metadata"]["ownerReferences"][0]["uid"] == second["metadata"]["uid"]
         assert cluster.names("p-1") == {"gpu": claim["metadata"]["name"]}
+        history = cluster.server.cluster.store.collection("pods.").log
+        ever = {
+            entry["resourceClaimName"]
+            for change in history
+            if change.record.uid == second["metadata"]["uid"]
+            for entry in change.record.object()["status"].get("resourceClaimStatuses") or ()
+        }
+        assert ever == {claim["metadata"]["name"]}
 
 
 @pytest.mark.report("F070")
