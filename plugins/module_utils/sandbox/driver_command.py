@@ -13,6 +13,9 @@ import signal
 import sys
 import typing as t
 
+from ..checkpoint.errors import DraError
+from ..driver.handshake import connect_problem
+from ..resource.view import SAFE_NAME
 from .driver import DriverConfig, SimulatedDriver
 from .driver_control import OPERATIONS, ControlServer, ask
 from .driver_faults import KINDS, parse_fault
@@ -47,6 +50,11 @@ def add_driver_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def config_from(options: argparse.Namespace) -> DriverConfig:
+    for option, name in (("--driver", options.driver), ("--instance", options.instance or "any")):
+        if not SAFE_NAME.fullmatch(name):
+            raise SystemExit(f"{option}: {name!r} becomes a part of paths; expected letters, digits, '-', '_' and '.'")
+    if options.devices < 1 or options.devices_per_claim < 1:
+        raise SystemExit("--devices and --devices-per-claim: expected 1 or more")
     return DriverConfig(
         name=options.driver,
         kubelet_root=options.kubelet_root.absolute(),
@@ -75,11 +83,30 @@ def _names(text: str, option: str, known: t.Container[str]) -> tuple[str, ...]:
 
 
 def run_driver(options: argparse.Namespace) -> int:
-    return asyncio.run(_serve_until_signal(options))
+    try:
+        return asyncio.run(_serve_until_signal(options))
+    except OSError as error:
+        raise DraError(
+            f"The simulated driver cannot work with {error.filename or 'a file'}: {error.strerror or error}.",
+            "Give directories that it may write to with --kubelet-root, --cdi-dir, --calls-file and --ready-file.",
+            path=error.filename,
+        ) from error
+
+
+def _refuse_second(config: DriverConfig) -> None:
+    """A second driver on the same paths would take the sockets of the first one away."""
+    path = str(config.registration_socket)
+    if not connect_problem(path):
+        raise DraError(
+            f"A driver listens on {path} already.",
+            "Stop it, or give the new one a name of its own with --instance (or --driver).",
+            registration_socket=path,
+        )
 
 
 async def _serve_until_signal(options: argparse.Namespace) -> int:
     config = config_from(options)
+    _refuse_second(config)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -200,6 +200,9 @@ def test_help_lists_faults_and_operations(capsys: pytest.CaptureFixture[str]) ->
         (["--api", "v7"], "'v7' is not known"),
         (["--api", "v1alpha3,v1alpha4"], "cannot be served together"),
         (["--health", "v2"], "'v2' is not known"),
+        (["--driver", "../../evil"], "becomes a part of paths"),
+        (["--instance", "a/b"], "becomes a part of paths"),
+        (["--devices", "0"], "expected 1 or more"),
     ],
 )
 def test_wrong_arguments_are_told(root: pathlib.Path, arguments: list[str], message: str) -> None:
@@ -211,6 +214,30 @@ def test_too_long_socket_paths_are_told(root: pathlib.Path, capsys: pytest.Captu
     deep = root / ("d" * 80)
     assert command_line.main(["driver", "--kubelet-root", str(deep), "--cdi-dir", str(root)]) == 1
     assert "107 at most" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--kubelet-root", "--ready-file"])
+def test_places_that_cannot_be_written_are_told(
+    root: pathlib.Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "file").touch()
+    wrong = root / "file" / "below"
+    arguments = ["driver", "--kubelet-root", str(root), "--cdi-dir", str(root), option, str(wrong)]
+    assert command_line.main(arguments) == 1
+    said = capsys.readouterr().err
+    assert str(wrong) in said
+    assert "Not a directory. Give directories that it may write to" in said
+
+
+@pytest.mark.asyncio
+async def test_a_second_driver_takes_no_sockets_away(root: pathlib.Path) -> None:
+    async with driver_process(root) as (_process, ready):
+        command = [sys.executable, "-m", MODULE, "driver", "--kubelet-root", str(root), "--cdi-dir", str(root)]
+        second = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT)
+        said = (await asyncio.wait_for(second.communicate(), 20))[1].decode()
+        assert second.returncode == 1
+        assert f"A driver listens on {ready['registration']} already. Stop it, or" in said
+        assert await ask(ready["control"], "calls") == {"calls": []}
 
 
 def test_importing_the_command_line_loads_no_library() -> None:
