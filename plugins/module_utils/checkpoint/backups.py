@@ -12,7 +12,6 @@ from __future__ import annotations
 import calendar
 import os
 import re
-import stat
 import time
 import typing as t
 from dataclasses import dataclass
@@ -126,20 +125,9 @@ def _origin_beside(name: str, other: str) -> str | None:
 def _copies_in(directory: PathText, origin_of: t.Callable[[str], str | None]) -> list[Backup]:
     found = []
     with OpenDirectory(directory) as opened:
-        try:
-            names = os.listdir(opened.fileno())
-        except OSError as error:
-            raise from_os_error(error, opened.path, "could not be listed") from error
-        for name in names:
+        for name, facts in opened.regular_files():
             origin = origin_of(name)
-            if origin is None:
-                continue
-            try:
-                facts = os.stat(name, dir_fd=opened.fileno(), follow_symlinks=False)
-            except OSError:
-                # Gone since it was listed.
-                continue
-            if stat.S_ISREG(facts.st_mode):
+            if origin is not None:
                 stamp = recorded_time(name)
                 when, counter = stamp or (facts.st_mtime, 1)
                 found.append(Backup(opened.path_of(name), origin, when, stamp is not None, counter, facts.st_size))

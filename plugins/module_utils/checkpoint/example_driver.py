@@ -38,7 +38,6 @@ GROUP = "checkpoint.internal.example.com"
 KIND = "Checkpoint"
 _INTERNAL = "__internal"
 UNREGISTERED = "no_kind"
-NOT_JSON = "not_json"
 _FILE = "unmarshal JSON from FILE: "
 # Longer than the words that YAML has a type of its own for (true, null, off ...).
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./]{5,250}\n?")

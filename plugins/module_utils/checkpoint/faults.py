@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from .findings import Finding, Severity
-from .formats import CRC, FNV, RELEASES
+from .formats import RELEASES
 
 OLD = "1.27-1.30"
 NEW = "1.31 and later"
@@ -236,8 +236,3 @@ def releases_text(releases: t.Sequence[str]) -> str:
         else:
             runs.append([release])
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
-def family_text(family: str) -> str:
-    """A family as people know it."""
-    return {FNV: "Kubernetes 1.27 to 1.30", CRC: "Kubernetes 1.31 and later"}[family]

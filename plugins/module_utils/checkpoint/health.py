@@ -18,7 +18,7 @@ from . import gotime
 from .findings import Finding
 from .godecode import Decoded, decode
 from .gofields import Int, Time
-from .gojson import GoSyntaxError, Node, decode_bytes, encode_text, quote
+from .gojson import GoSyntaxError, decode_bytes, quote
 from .gotypes import Field, Map, Str, Struct
 from .lazyjson import read_root
 
@@ -28,7 +28,6 @@ STATES = ("Healthy", "Unhealthy", "Unknown")
 DEFAULT_TIMEOUT = 30 * 1_000_000_000
 """Nanoseconds after which a report counts as unknown where the driver names no time (``DefaultHealthTimeout``)."""
 
-_EMPTY_DRIVER = '{"Devices":{}}'
 _LISTED = 100
 _DELETE = (
     "Delete the file; that is always safe. The kubelet starts with no health known and writes a new one at the next "
@@ -123,55 +122,6 @@ def read_health(data: bytes, now: float | None = None) -> HealthReading:
     return reading
 
 
-def mended_health(data: bytes) -> bytes | None:
-    """The file with an empty map for each driver that has none, so that nothing panics; the same bytes if there is no
-    such driver. None where the newest kubelet cannot load all of it: then it is best deleted."""
-    text = decode_bytes(data)
-    try:
-        root = read_root(text)
-    except GoSyntaxError:
-        return None
-    if decode(_TYPES[NEWEST], root, text, {}).go_message:
-        return None
-    if root.kind == "null":
-        return b"{}"
-    pieces: list[str] = []
-    kept_from = 0
-    for start, end, new in _patches(root):
-        pieces.append(text[kept_from:start])
-        pieces.append(new)
-        kept_from = end
-    mended = encode_text("".join([*pieces, text[kept_from:]]))
-    again = read_health(mended).verdicts[NEWEST]
-    return mended if again.loads_without_error and not again.first_health_update_panics else None
-
-
-def _patches(root: Node) -> list[tuple[int, int, str]]:
-    """The spans to replace, in file order. Of a name that occurs twice only the last one counts."""
-    patches: dict[str, tuple[int, int, str]] = {}
-    struct = t.cast(Struct, _TYPES[NEWEST].item)
-    for name, driver in root.members():
-        patches.pop(name, None)
-        if driver.kind == "null":
-            patches[name] = (driver.start, driver.end, _EMPTY_DRIVER)
-            continue
-        devices: Node | None = None
-        empty, again = True, False
-        for key, node in driver.members():
-            empty = False
-            if struct.field_for(key) is not None:
-                again = devices is not None
-                devices = node
-        if devices is None:
-            inside = driver.start + 1
-            patches[name] = (inside, inside, f'"Devices":{{}}{"" if empty else ","}')
-        elif devices.kind == "null" and again:  # what stands in the earlier one must not come to light
-            patches[name] = (driver.start, driver.end, _EMPTY_DRIVER)
-        elif devices.kind == "null":
-            patches[name] = (devices.start, devices.end, "{}")
-    return sorted(patches.values())
-
-
 def _verdict(decoded: Decoded) -> HealthVerdict:
     drivers = decoded.value or {}
     loaded = sum(len(driver["Devices"] or ()) for driver in drivers.values())
@@ -246,7 +196,7 @@ def _load_findings(decoded: Decoded) -> t.Iterator[Finding]:
 
 def _null_findings(drivers: t.Mapping[str, t.Any] | None, kinds: t.Mapping[str, str]) -> t.Iterator[Finding]:
     panic = "The kubelet loads this and then panics at the first health report of"
-    mend = f"{_DELETE} Or give each such driver an empty map of devices, which is what a repair of the file does."
+    mend = f"{_DELETE} Or give each such driver an empty map of devices."
     if drivers is None:
         yield Finding("health_null_root", "error", "(document)", f"The file is null. {panic} any driver.", mend)
         return

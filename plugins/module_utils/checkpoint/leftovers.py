@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 import typing as t
 from dataclasses import dataclass
@@ -45,19 +44,9 @@ def stale_temporaries(directory: PathText, *, now: t.Callable[[], float] = time.
     """
     found = []
     with OpenDirectory(directory) as opened:
-        try:
-            names = os.listdir(opened.fileno())
-        except OSError as error:
-            raise from_os_error(error, opened.path, "could not be listed") from error
-        for name in names:
+        for name, facts in opened.regular_files():
             kind = _kind_of(name)
-            if kind is None:
-                continue
-            try:
-                facts = os.stat(name, dir_fd=opened.fileno(), follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            if stat.S_ISREG(facts.st_mode):
+            if kind is not None:
                 age = max(0.0, now() - facts.st_mtime)
                 path = opened.path_of(name)
                 found.append(StaleTemporary(path, name, kind, facts.st_size, age, facts.st_dev, facts.st_ino))

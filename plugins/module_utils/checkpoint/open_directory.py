@@ -124,6 +124,20 @@ class OpenDirectory:
             raise
         return fd, facts
 
+    def regular_files(self) -> t.Iterator[tuple[str, os.stat_result]]:
+        """The regular files in the directory with their facts, in no order; links and what vanishes are passed over."""
+        try:
+            names = os.listdir(self.fileno())
+        except OSError as error:
+            raise from_os_error(error, self.path, "could not be listed") from error
+        for name in names:
+            try:
+                facts = os.stat(name, dir_fd=self.fileno(), follow_symlinks=False)
+            except OSError:
+                continue  # gone since it was listed, or not ours to look at
+            if stat.S_ISREG(facts.st_mode):
+                yield name, facts
+
     def refuse_special(self, name: str, facts: os.stat_result) -> None:
         """Raise SymlinkRefusedError or NotRegularFileError unless ``facts`` of ``name`` are of a regular file."""
         path = self.path_of(name)

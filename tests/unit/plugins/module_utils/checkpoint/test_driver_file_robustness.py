@@ -40,8 +40,6 @@ def look(kind: str, data: bytes) -> t.Any:
         finding.to_dict()
     for entry in reading.devices if kind == "health" else reading.claims:
         entry.to_dict()
-    if kind == "health":
-        health.mended_health(data)
     kinds.detect(data, "")
     return reading
 

@@ -12,8 +12,6 @@ import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import gotime, health
-from hypothesis import given
-from hypothesis import strategies as st
 
 from . import vectors
 
@@ -133,50 +131,3 @@ def test_reports_grow_old(now: float, stale: list[str]) -> None:
 def test_an_entry_under_another_name_is_never_found_again() -> None:
     data = b'{"d":{"Devices":{"p/b":{"PoolName":"p","DeviceName":"a","Health":"Healthy"}}}}'
     assert codes(data) == ["health_key_differs"]
-
-
-@pytest.mark.parametrize(
-    ("data", "mended"),
-    [
-        (b"null", b"{}"),
-        (b" null\n", b"{}"),
-        (b'{"d":null}', b'{"d":{"Devices":{}}}'),
-        (b'{"d":{}}', b'{"d":{"Devices":{}}}'),
-        (b'{"d":{"Devices":null}}', b'{"d":{"Devices":{}}}'),
-        (b'{"d": {"X": [1.0], "devices" : null } }', b'{"d": {"X": [1.0], "devices" : {} } }'),
-        (b'{"d":{"X":1}}', b'{"d":{"Devices":{},"X":1}}'),
-        (b'{"d":null,"e":{"Devices":{}},"d":{"Devices":{}}}', b'{"d":null,"e":{"Devices":{}},"d":{"Devices":{}}}'),
-        (b'{"d":{"Devices":{}},"d":null}', b'{"d":{"Devices":{}},"d":{"Devices":{}}}'),
-        (b'{"d":{"Devices":{"p/a":{}},"Devices":null}}', b'{"d":{"Devices":{}}}'),
-        (b'{"\xff":null}', b'{"\xff":{"Devices":{}}}'),
-        (b"{}", b"{}"),
-        (FULL, FULL),
-        (b"", None),
-        (b"[]", None),
-        (b'{"d":5}', None),
-        (b'{"d":null', None),
-        (b'{"d":null,"e":{"Devices":{"p/a":{"LastUpdated":"x"}}}}', None),
-    ],
-)
-def test_mending_touches_nothing_else(data: bytes, mended: bytes | None) -> None:
-    assert health.mended_health(data) == mended
-
-
-@given(
-    st.recursive(
-        st.sampled_from(["null", "{}", "5", '"x"', '{"Devices":null}', '{"Devices":{}}']),
-        lambda inner: st.lists(st.tuples(st.sampled_from(["Devices", "devices", "d", "p/a"]), inner), max_size=4).map(
-            lambda members: f"{{{','.join(f'{json.dumps(key)}: {value}' for key, value in members)}}}"
-        ),
-        max_leaves=12,
-    )
-)
-def test_what_is_mended_never_panics_and_is_left_alone(text: str) -> None:
-    before = health.read_health(text.encode()).verdicts[health.NEWEST]
-    mended = health.mended_health(text.encode())
-    assert (mended is None) == (not before.loads_without_error)
-    if mended is not None:
-        after = health.read_health(mended).verdicts[health.NEWEST]
-        assert after == (True, before.devices_loaded, False, "")
-        assert health.mended_health(mended) == mended
-        assert before.first_health_update_panics or mended == text.encode()
