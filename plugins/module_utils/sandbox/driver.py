@@ -14,6 +14,7 @@ import itertools
 import pathlib
 import typing as t
 
+from ..checkpoint.errors import DraError
 from ..driver.endpoint import check_length
 from .driver_calls import AskedClaim, Call, CallLog
 from .driver_faults import Active, Fault, FaultPlan
@@ -196,6 +197,8 @@ class SimulatedDriver:
 
     def set_health(self, device: str, health: str, message: str = "", timeout: int = 0) -> None:
         """Report a device as HEALTHY, UNHEALTHY or UNKNOWN; running health streams send the new list at once."""
+        if health not in ("HEALTHY", "UNHEALTHY", "UNKNOWN"):
+            raise DraError(f"The health {health!r} is not known.", "Known are HEALTHY, UNHEALTHY and UNKNOWN.")
         self.health[device] = {
             "device": {"pool_name": self.config.pool, "device_name": device},
             "health": health,

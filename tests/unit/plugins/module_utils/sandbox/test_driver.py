@@ -248,6 +248,8 @@ async def test_health_stream_sends_the_list_at_once_and_on_each_change(root: pat
             driver.set_health("dev-0", "HEALTHY")
             stream = client.stream(f"health/{name}", "NodeWatchResources")
             assert [d.health for d in (await stream.__anext__()).devices] == [1]
+            with pytest.raises(DraError, match="'SICK' is not known"):
+                driver.set_health("dev-0", "SICK")
             driver.set_health("dev-0", "UNHEALTHY", "too hot", timeout=5)
             (device,) = (await stream.__anext__()).devices
             assert (device.device.device_name, device.health, device.message, device.health_check_timeout_seconds) == (
