@@ -220,13 +220,14 @@ class DriverClient:
 
         None may be registered at all for a moment: a driver that restarts is deregistered and registered anew.
         """
-        loop = asyncio.get_running_loop()
+        instance = self._instances.pick(self.name)
+        if instance is not None and instance.connection.connected:
+            return instance
 
         def settled() -> bool:
-            instance = self._instances.pick(self.name)
-            return self._instances.closed or (instance is not None and instance.connection.connected)
+            return self._instances.closed or self.connected
 
-        wait = min(self._instances.timings.connect_wait, max(0.0, deadline - loop.time()))
+        wait = min(self._instances.timings.connect_wait, max(0.0, deadline - asyncio.get_running_loop().time()))
         await self._instances.signal.until(settled, wait)
         instance = self._instances.pick(self.name)
         if instance is None:

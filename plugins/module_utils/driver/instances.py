@@ -158,7 +158,7 @@ class Instances:
 
     def pick(self, driver: str) -> Instance | None:
         """The instance to call now: the newest connected one, else the newest one."""
-        instances = self.of(driver)
+        instances = self._by_driver.get(driver, ())
         return next((i for i in reversed(instances) if i.connection.connected), instances[-1] if instances else None)
 
     def subscribe(self) -> EventStream:

@@ -262,7 +262,10 @@ async def test_paths_with_special_characters_work(root: pathlib.Path) -> None:
         assert await it.call() == b""
 
 
-def test_missing_grpc_library_is_told_with_a_next_step(monkeypatch: pytest.MonkeyPatch, root: pathlib.Path) -> None:
+@pytest.mark.asyncio
+async def test_missing_grpc_library_is_told_with_a_next_step(
+    monkeypatch: pytest.MonkeyPatch, root: pathlib.Path
+) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(DraError, match="grpcio") as caught:
         Connection(str(root), FAST, lambda: None).start()
