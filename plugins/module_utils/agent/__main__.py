@@ -1,6 +1,6 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m ...agent ctl COMMAND`` asks the running node agent."""
+"""``python -m ...agent --config FILE`` is the node agent, ``python -m ...agent ctl COMMAND`` asks the running one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import typing as t
 
 
 def main(argv: t.Sequence[str]) -> int:
-    """Run the command; the return value is the exit status."""
+    """Run the daemon or the client; the return value is the exit status."""
     if argv[:1] == ["ctl"]:
         from . import ctl
 
         return ctl.main(argv[1:])
-    sys.stderr.write("usage: python -m ...agent ctl COMMAND (--help tells more)\n")
-    return 64
+    from ..daemon.command import run_daemon
+    from .daemon import AgentDaemon
+
+    return run_daemon(AgentDaemon(), argv)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from .workplace import Workplace
 
 CODES: t.Mapping[str, str] = {
     "operation_failing": "Preparing or unpreparing a claim fails again and again. The agent tries again by itself.",
+    "api_not_followed": "The agent cannot read pods or claims from the API server. What is prepared stays so.",
     "driver_not_registered": "A driver has a registration socket, but its registration fails.",
 }
 

@@ -10,6 +10,7 @@ import logging
 import typing as t
 
 from ..checkpoint.errors import DraError
+from ..daemon.version import VERSION
 from ..manager.manager import ClaimReport
 from ..resource.containers import container_claims
 from ..resource.view import JsonObject
@@ -20,7 +21,6 @@ from .claim_work import work
 from .local_messages import change_response, claim_message, finding_message, message
 from .local_socket import Peer
 from .record_report import record_report
-from .version import VERSION
 from .workplace import Workplace
 
 if t.TYPE_CHECKING:

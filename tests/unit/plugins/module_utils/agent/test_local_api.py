@@ -21,8 +21,8 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.local_client imp
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.local_errors import AgentSilentError, encode_error
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.local_messages import agent_api
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.local_socket import Gate
-from ansible_collections.nodeops.dra.plugins.module_utils.agent.version import VERSION
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.version import VERSION
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Json, Node, recorded
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.running_agent import running
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import claim, pod

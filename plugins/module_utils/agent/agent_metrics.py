@@ -1,0 +1,77 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics of the node agent: those of the manager, under the kubelet's names, and its own."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..daemon.metric_table import MANAGER_METRICS, Metric
+from ..daemon.metrics import Metrics
+from ..daemon.observers import ManagerMetrics
+from ..manager.observer import Observer
+from .agent_findings import agent_findings
+from .keeping import Keeper
+from .local_api import LocalApi
+from .node_pods import NodePods
+from .workplace import Workplace
+
+AGENT_METRICS: tuple[Metric, ...] = (
+    *MANAGER_METRICS,
+    Metric("nodeops_dra_degraded", "gauge", "1 while nothing can be prepared or unprepared, else 0."),
+    Metric(
+        "nodeops_dra_findings",
+        "gauge",
+        "What is not as it should be on this node.",
+        {"code": "The code of the findings.", "severity": "error, warning or info."},
+    ),
+    Metric(
+        "nodeops_dra_drivers",
+        "gauge",
+        "Registered drivers.",
+        {"state": "connected, or not_connected: registered, but its service cannot be reached."},
+    ),
+    Metric(
+        "nodeops_dra_pods",
+        "gauge",
+        "Pods of this node that have claims.",
+        {"state": "prepared, or waiting: for an object, for a driver, or ended."},
+    ),
+    Metric("nodeops_dra_api_lag_seconds", "gauge", "Seconds since the last news of the API server about pods."),
+    Metric(
+        "nodeops_dra_local_api_refused_total",
+        "counter",
+        "Connections to the local API that were refused because of their user.",
+    ),
+)
+
+
+class AgentObserver(ManagerMetrics, Observer):
+    """Hears what the manager tells and counts it."""
+
+
+def export(metrics: Metrics, place: Workplace, api: LocalApi, pods: NodePods | None, keeper: Keeper | None) -> None:
+    """Let each scrape ask the parts of a running agent."""
+
+    def findings() -> dict[tuple[str, ...], float]:
+        counts: dict[tuple[str, ...], float] = {}
+        for one in agent_findings(place):
+            key = one.code, one.severity
+            counts[key] = counts.get(key, 0.0) + 1
+        return counts
+
+    def drivers() -> dict[tuple[str, ...], float]:
+        connected = [one.connected for one in place.registry.drivers()]
+        return {("connected",): float(sum(connected)), ("not_connected",): float(len(connected) - sum(connected))}
+
+    asked: dict[str, t.Callable[[], dict[tuple[str, ...], float]]] = {
+        "nodeops_dra_degraded": lambda: {(): float(place.manager.degraded is not None)},
+        "nodeops_dra_findings": findings,
+        "nodeops_dra_drivers": drivers,
+        "nodeops_dra_local_api_refused_total": lambda: {(): float(api.refused)},
+    }
+    if pods is not None and keeper is not None:
+        asked["nodeops_dra_api_lag_seconds"] = lambda: {(): pods.lag}
+        asked["nodeops_dra_pods"] = lambda: {(state,): float(count) for state, count in keeper.pods.items()}
+    for name, ask in asked.items():
+        metrics.read_values(name, ask)

@@ -1,0 +1,160 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The node agent as a process: start, work, health, metrics, end, and what it does with files that it cannot use."""
+
+from __future__ import annotations
+
+import re
+import stat
+
+import pytest
+from ansible_collections.nodeops.dra.plugins.module_utils.agent.agent_metrics import AGENT_METRICS
+from ansible_collections.nodeops.dra.plugins.module_utils.agent.settings import (
+    SCHEMA,
+    ClaimSettings,
+    KubernetesSettings,
+    NodeSettings,
+)
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metric_table import COMMON_METRICS
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.schema import schema_faults
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.settings import default_settings
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import agent_process
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Node, recorded
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.test_with_api import cluster
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import claim
+
+
+def test_the_settings_are_described_and_fit_their_types() -> None:
+    assert schema_faults(SCHEMA) == []
+    settings = default_settings(SCHEMA)
+    for kind, name in ((NodeSettings, "node"), (ClaimSettings, "claims"), (KubernetesSettings, "kubernetes")):
+        settings.section(kind, name)
+
+
+def test_metrics_have_a_name_of_their_own() -> None:
+    names = [metric.name for metric in (*AGENT_METRICS, *COMMON_METRICS)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.report("F107")
+@pytest.mark.asyncio
+async def test_a_life_without_a_cluster(node: Node) -> None:
+    async with node.driver(), agent_process(node) as agent:
+        await agent.until("ready daemon=nodeops-dra-agent")
+        async with agent.client() as client:
+            done = await client.change(node.request("prepared", claim(), holder="unit"))
+            version = await client.version()
+        ready, health = await agent.get("/readyz?verbose"), await agent.get("/healthz")
+        _status, metrics = await agent.get("/metrics")
+        (node.root / "run" / "agent.sock").unlink()  # nobody can reach it any more
+        dead = await agent.get_until("/healthz?verbose", 503)
+        status = await agent.end()
+
+    assert (done["via"], done["changed"]) == ("agent", True)
+    assert (version["mode"], version["node_name"], version["degraded"]) == ("manage", "", "")
+    assert (ready[0], health[0]) == (200, 200)
+    for line in ("[+]local_api ok: version", "[+]state ok", "drivers "):
+        assert line in ready[1]
+    assert f'dra_resource_claims_in_use{{driver_name="{GPU}"}} 1.0' in metrics
+    assert 'dra_operations_duration_seconds_count{is_error="false",operation_name="PrepareResources"} 1.0' in metrics
+    declared = {metric.name for metric in (*AGENT_METRICS, *COMMON_METRICS)}
+    assert set(re.findall(r"^# TYPE (\S+)", metrics, re.MULTILINE)) <= declared
+    assert "[-]local_api failed" in dead
+    assert status == 0, agent.lines
+
+
+@pytest.mark.asyncio
+async def test_pods_of_a_cluster_are_served(node: Node) -> None:
+    async with cluster() as api, node.driver():
+        path = node.root / "kubeconfig"
+        api.server.write_kubeconfig(path)
+        uid = await api.pod("p", "c")
+        claim_uid = await api.claim("c", uid)
+        async with agent_process(node, kubernetes={"enabled": True, "kubeconfig": str(path)}) as agent:
+            await agent.until("pod prepared pod=default/p")
+            async with agent.client() as client:
+                found = await client.resources({"metadata": {"namespace": "default", "name": "p", "uid": uid}})
+            ready = await agent.get("/readyz?verbose")
+            _status, metrics = await agent.get("/metrics")
+            status = await agent.end()
+    assert found == {"main": [f"k8s.{GPU}/claim={claim_uid}-dev-0"]}
+    assert "[+]kubernetes ok: 1 pods with claims" in ready[1]
+    assert 'nodeops_dra_pods{state="prepared"} 1.0' in metrics
+    assert status == 0, agent.lines
+
+
+@pytest.mark.asyncio
+async def test_an_api_server_that_is_away_keeps_nothing_else_from_working(node: Node) -> None:
+    wanted = {"enabled": True, "kubeconfig": str(node.root / "nowhere")}
+    async with node.driver(), agent_process(node, kubernetes=wanted) as agent:
+        await agent.until("ready daemon=")
+        async with agent.client() as client:
+            done = await client.change(node.request("prepared", claim(), holder="unit"))
+            codes = [one["code"] for one in await client.findings()]
+        ready, health = await agent.get("/readyz?verbose"), await agent.get("/healthz")
+    assert done["changed"]
+    assert codes == ["api_not_followed"]
+    assert (ready[0], health[0]) == (503, 200)
+    assert "[-]kubernetes failed" in ready[1]
+
+
+@pytest.mark.report("F048")
+@pytest.mark.asyncio
+async def test_an_unreadable_state_file_is_never_written_over(node: Node) -> None:
+    path = node.manager_has(recorded())
+    path.write_bytes(path.read_bytes()[:-9])
+    before = path.read_bytes()
+    async with node.driver() as driver, agent_process(node) as agent:
+        told = await agent.until("degraded, nothing is prepared or unprepared")
+        await agent.until("ready daemon=")
+        async with agent.client() as client:
+            version = await client.version()
+            codes = [one["code"] for one in await client.findings()]
+        ready, health = await agent.get("/readyz?verbose"), await agent.get("/healthz")
+        _status, metrics = await agent.get("/metrics")
+        status = await agent.end()
+    for text in (told, version["degraded"], ready[1]):
+        assert "nodeops.dra.checkpoint (state=repaired" in text
+    assert (ready[0], health[0], status, codes) == (503, 200, 0, ["state_damaged"])
+    assert "nodeops_dra_degraded 1.0" in metrics
+    assert path.read_bytes() == before
+    assert [call for call in driver.calls if call.method.endswith("prepare")] == []
+
+
+@pytest.mark.asyncio
+async def test_after_a_kill_everything_is_there_again(node: Node) -> None:
+    async with node.driver():
+        async with agent_process(node) as agent:
+            await agent.until("ready daemon=")
+            async with agent.client() as client:
+                await client.change(node.request("prepared", claim(), holder="unit"))
+            await agent.end(kill=True)
+        assert stat.S_ISSOCK((node.root / "run" / "agent.sock").stat().st_mode)
+        async with agent_process(node) as agent:
+            await agent.until("ready daemon=")
+            async with agent.client() as client:
+                assert [one["name"] for one in await client.claims()] == ["c1"]
+                gone = await client.change(node.request("unprepared", claim()))
+            assert gone["released"] == ["u-1"]
+            assert await agent.end() == 0
+
+
+@pytest.mark.asyncio
+async def test_a_socket_that_is_no_socket_has_an_exit_status_of_its_own(node: Node) -> None:
+    (node.root / "run").mkdir()
+    (node.root / "run" / "agent.sock").write_text("precious", encoding="utf-8")
+    async with agent_process(node) as agent:
+        status = await agent.ended()
+    assert status == 69
+    assert any("is there already and is no socket" in line for line in agent.lines)
+    assert (node.root / "run" / "agent.sock").read_text(encoding="utf-8") == "precious"
+
+
+@pytest.mark.asyncio
+async def test_settings_that_cannot_be_meant(node: Node) -> None:
+    async with agent_process(node, claims={"timeout": 0}, node={"mode": "observe"}) as agent:
+        status = await agent.ended()
+    told = "\n".join(agent.lines)
+    assert status == 78
+    assert "claims.timeout: found 0, expected more than 0 seconds" in told
+    assert "node.mode" in told
