@@ -27,6 +27,7 @@ from ..manager.device_health import HealthChange
 from ..manager.failures import Backoff
 from ..manager.health_streams import follow_all
 from ..manager.manager import DraManager
+from .after_boot import prepare_again
 from .agent_metrics import AGENT_METRICS, AgentObserver, export
 from .claim_request import ClaimRequest
 from .driver_events import follow_drivers
@@ -116,6 +117,7 @@ class AgentDaemon:
             jobs: list[t.Coroutine[t.Any, t.Any, None]] = [
                 follow_all(place.registry, place.manager.health),
                 follow_drivers(place, returned),
+                prepare_again(place),
             ]
             if self._pods is not None and self._keeper is not None:
                 jobs += [self._pods.run(), self._keeper.run()]

@@ -167,8 +167,12 @@ class DraManager:
         timeout: float | None = None,
         renew: bool = False,
         obey_backoff: bool = False,
+        only_held: bool = False,
     ) -> list[PreparedClaim]:
-        """Prepare claims for anybody; whether the holder may have them is the caller's business."""
+        """Prepare claims for anybody; whether the holder may have them is the caller's business.
+
+        With ``only_held`` claims that the holder does not hold any more are left out.
+        """
         self._check_usable()
         for plan in plans if obey_backoff else ():
             self._check_not_stopped(plan)
@@ -178,7 +182,12 @@ class DraManager:
             renew = renew or any(self._cdi.is_unresolved(plan.uid) for plan in plans)
             try:
                 prepared = await prepare_claims(
-                    self._context, holder, plans, timeout=self._timeout(timeout), renew=renew
+                    self._context,
+                    holder,
+                    plans,
+                    timeout=self._timeout(timeout),
+                    renew=renew,
+                    only_held=only_held,
                 )
                 await self._cdi.check(prepared)
                 return prepared

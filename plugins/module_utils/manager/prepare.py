@@ -59,16 +59,27 @@ class PreparedClaim:
 
 
 async def prepare_claims(
-    context: Context, holder: Holder, plans: t.Sequence[PlannedClaim], *, timeout: float, renew: bool = False
+    context: Context,
+    holder: Holder,
+    plans: t.Sequence[PlannedClaim],
+    *,
+    timeout: float,
+    renew: bool = False,
+    only_held: bool = False,
 ) -> list[PreparedClaim]:
     """Prepare ``plans`` for ``holder`` within ``timeout`` seconds, waiting included.
 
-    Claims that this process has prepared already are not prepared again unless ``renew`` is set. Raises DraError:
-    PrepareFailedError when a driver failed (what the others answered is kept), anything else when nothing was called.
+    Claims that this process has prepared already are not prepared again unless ``renew`` is set. With ``only_held``
+    those that the holder does not hold any more are left out: somebody may give one back while this waits. Raises
+    DraError: PrepareFailedError when a driver failed (what the others answered is kept), anything else when nothing was
+    called.
     """
     deadline = asyncio.get_running_loop().time() + timeout
     keys = [pod_key(holder.uid), *(claim_key(plan.uid) for plan in plans)]
     async with context.holding(keys, deadline):
+        if only_held:
+            held = context.table.claims_of_pod(holder.uid)
+            plans = [plan for plan in plans if plan.uid in held]
         await check_drivers(context.table, context.drivers, holder, plans, renew)
         works = admit_all(context.table, holder, plans, renew)
         try:

@@ -60,17 +60,17 @@ class Managed:
 
 @contextlib.asynccontextmanager
 async def managed(
-    node: Node, cluster: Cluster, *, options: t.Mapping[str, t.Any] | None = None, timeout: float = 20.0
+    node: Node, cluster: Cluster, *, options: t.Mapping[str, t.Any] | None = None, period: float = 3600.0
 ) -> t.AsyncIterator[Managed]:
     """The agent's work for ``node-1`` without its socket."""
     node.state_directory.mkdir(exist_ok=True)
     cdi = (str(node.cdi),)
-    settings = Settings(str(node.state_directory), timeout=timeout, backoff=QUICK, cdi_directories=cdi)
+    settings = Settings(str(node.state_directory), timeout=20.0, backoff=QUICK, cdi_directories=cdi)
     async with DriverRegistry(node.registry) as registry, await DraManager.open(settings, registry) as manager:
         directories = Directories(str(node.state_directory), str(node.root), str(node.registry), cdi)
         place = Workplace(directories, manager, registry, EventLog())
         pods = NodePods("node-1", cluster.options if options is None else options)
-        keeper = Keeper(place, pods, period=0.1, backoff=QUICK)
+        keeper = Keeper(place, pods, period=period, backoff=QUICK)
         work = (pods.run(), keeper.run(), follow_drivers(place, keeper.driver_returned))
         tasks = [asyncio.create_task(one) for one in work]
         try:

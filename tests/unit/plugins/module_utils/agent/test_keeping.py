@@ -124,7 +124,7 @@ async def test_pods_that_went_while_nobody_looked_are_let_go(node: Node) -> None
 
 @pytest.mark.asyncio
 async def test_holders_that_are_no_pods_keep_their_claims(node: Node) -> None:
-    async with cluster() as api, node.driver(), managed(node, api) as agent:
+    async with cluster() as api, node.driver(), managed(node, api, period=0.1) as agent:
         other = claim("c2", "u-2", device("dev-1"))
         await agent.place.manager.prepare_claims(Holder.named("unit"), [plan_claim(claim())])
         await agent.place.manager.prepare_claims(Holder("p-gone", "team-a", "gone"), [plan_claim(other)])
