@@ -125,8 +125,8 @@ claims:
       description:
         - The pods that hold the claim, sorted by UID. Name, phase and C(alive) are null without O(with_api), and name
           and phase also where the API does not have the pod.
-        - Holders that are no pods, such as systemd units, have a C(uid) that starts with C(holder:), and nothing more is
-          known of them.
+        - Holders that are no pods, such as systemd units, have a C(uid) that starts with C(holder:), and nothing more
+          is known of them.
       returned: always
       type: list
       elements: dict
