@@ -15,7 +15,7 @@ COMMANDS = {
     "driver": ("driver_command", "add_driver_arguments", "run_driver", "run a simulated DRA driver"),
     "apiserver": ("apiserver.command", "add_server_arguments", "run_server", "run an API server that lives in memory"),
     "apiserver-control": ("apiserver.command", "add_control_arguments", "run_control", "talk to a running API server"),
-    "controller": ("controller_command", "add_arguments", "run", "run the ResourceClaim controller beside that server"),
+    "controller-account": ("controller_account", "add_arguments", "run", "make the ResourceClaim controller's account"),
     "timeline": ("timeline", "add_arguments", "run", "print who did what in which millisecond"),
     "control": ("driver_command", "add_control_arguments", "run_control", "talk to a running simulated driver"),
 }

@@ -52,6 +52,25 @@ def command(name: str, *options: str) -> t.Iterator[None]:
             assert process.wait(120) == 0
 
 
+@contextlib.contextmanager
+def controller(root: pathlib.Path) -> t.Iterator[None]:
+    """The controller's daemon with an account of its own."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    own = str(root / "controller.conf")
+    made = [*(sys.executable, "-m", MODULE, "controller-account"), "--kubeconfig", str(root / "admin.conf")]
+    subprocess.run([*made, "--write-kubeconfig", own], env=environment, check=True, stdout=subprocess.DEVNULL)
+    settings = {"cluster": {"kubeconfig": own}, "http": {"port": 0}, "life": {"run_directory": str(root / "run")}}
+    file = root / "controller.yml"
+    file.write_text(json.dumps(settings))
+    daemon = MODULE.replace(".sandbox", ".controller")
+    with subprocess.Popen([sys.executable, "-m", daemon, "--config", str(file)], env=environment) as process:
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(120) == 0
+
+
 async def changed(client: KubeClient, name: str, condition: t.Callable[[t.Any], bool]) -> t.Any:
     """The pod once the condition holds for it."""
     while True:
@@ -123,7 +142,7 @@ def test_the_timeline_tells_who_did_what() -> None:
         stack.enter_context(
             command("apiserver", "--write-kubeconfig", config, "--auto-namespaces", "--allocator", "--require-token")
         )
-        stack.enter_context(command("controller", "--kubeconfig", config, "--ready-file", str(root / "ready")))
+        stack.enter_context(controller(root))
         stack.enter_context(command("driver", "--kubelet-root", folder, "--cdi-dir", str(root / "cdi")))
         asyncio.run(tell_a_story(root))
         control = root / "plugins" / "gpu.example.com" / "control.sock"
