@@ -91,7 +91,7 @@ class Watcher:
 
     async def _until(self, count: t.Callable[[], int], wanted: int) -> None:
         while count() < wanted:  # noqa: ASYNC110 (nobody tells)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
 
 
 async def main(kubeconfig: str) -> None:

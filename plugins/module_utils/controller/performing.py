@@ -63,13 +63,12 @@ class Performer:
         return found
 
     async def perform(self, caches: Caches, plan: Plan) -> Outcome:
-        """Carry out the steps. Raises only ``FenceLostError`` and ``NotServedError``; other failures are in the
-        outcome."""
+        """Carry out the steps. Raises only ``FenceLostError``; other failures are in the outcome."""
         run = _Run(self._gateway, self._metrics, caches)
         for step in plan.steps:
             try:
                 sent = await run.step(step)
-            except (errors.FenceLostError, errors.NotServedError):
+            except errors.FenceLostError:
                 raise
             except DraError as error:
                 run.outcome.error = run.outcome.error or error

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import typing as t
 
-from ..kube import errors
 from ..kube.client import KubeClient
 from ..kube.ending import end_all
 from ..kube.recorder import EventRecorder
@@ -54,15 +53,13 @@ class Session:
             self.reflectors += caches.reflectors(client, settings.reflector)
         self._performer = Performer(Gateway(client, target), metrics)
         self._doubted: set[Key] = set()
-        self._not_served: asyncio.Future[None] | None = None
         self._stopping = False
 
     async def run(self) -> None:
         """Work until cancelled. Raises ``NotServedError`` when the version is not served any more, ``FenceLostError``
         when nothing may be written any more."""
-        self._not_served = asyncio.get_running_loop().create_future()
         tasks: set[asyncio.Future[t.Any]] = {asyncio.ensure_future(one.run()) for one in self.reflectors}
-        tasks |= {asyncio.ensure_future(self.recorder.run()), self._not_served}
+        tasks.add(asyncio.ensure_future(self.recorder.run()))
         working: asyncio.Future[None] | None = None
         try:
             synced = asyncio.ensure_future(self._synced())
@@ -105,13 +102,8 @@ class Session:
         caches = self.caches.get(key.namespace) or self.caches.get("")
         if caches is None:
             return
-        try:
-            plan = await self._plan(caches, key)
-            outcome = await self._performer.perform(caches, plan)
-        except errors.NotServedError as error:
-            if self._not_served is not None and not self._not_served.done():
-                self._not_served.set_exception(error)
-            raise
+        plan = await self._plan(caches, key)
+        outcome = await self._performer.perform(caches, plan)
         for step in outcome.done:
             log.info(
                 "done verb=%s resource=%s object=%s/%s reason=%s",

@@ -47,6 +47,9 @@ async def run_workers(queue: WorkQueue[K], work: t.Callable[[K], t.Awaitable[Non
                 queue.forget(key)
             finally:
                 queue.done(key)
+            # Keys for which nothing is to be done need no waiting at all, and after a start there are thousands of
+            # them: without a break nobody else, not even the renewal of a lease, would get a turn.
+            await asyncio.sleep(0)
 
     async with asyncio.TaskGroup() as group:
         for _number in range(count):

@@ -75,6 +75,20 @@ class ObjectView:
     def get(self, *path: PathStep) -> t.Any:
         """The value at ``path``, None when it or anything above it is absent."""
         node: t.Any = self.data
+        # Nearly always everything is there and plain; this runs for each field of each object of a cluster.
+        for step in path:
+            if type(node) is dict and type(step) is str:
+                node = node.get(step)
+            elif type(node) is list and type(step) is int:
+                node = node[step]
+            elif node is None:
+                return None
+            else:
+                return self._get_with_care(path)
+        return node
+
+    def _get_with_care(self, path: Path) -> t.Any:
+        node: t.Any = self.data
         for depth, step in enumerate(path):
             if node is None:
                 return None

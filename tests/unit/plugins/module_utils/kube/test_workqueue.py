@@ -228,3 +228,26 @@ async def test_what_metrics_need() -> None:
     assert observer.works == [pytest.approx(2)]
     assert queue.unfinished_seconds() == queue.longest_running_seconds() == 0
     queue.shut_down()
+
+
+@pytest.mark.report("F070")
+@pytest.mark.asyncio
+async def test_work_without_waiting_leaves_turns_to_others() -> None:
+    queue: WorkQueue[int] = WorkQueue("test")
+    order: list[str] = []
+
+    async def work(key: int) -> None:
+        order.append(str(key))
+
+    async def renewal() -> None:
+        while len(order) < 20:
+            order.append("renewal")
+            await asyncio.sleep(0)
+
+    for key in range(20):
+        queue.add(key)
+    queue.shut_down()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(run_workers(queue, work, 2))
+        group.create_task(renewal())
+    assert "renewal" in order[2:6]
