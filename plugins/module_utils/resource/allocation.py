@@ -63,21 +63,22 @@ def allocated_drivers(claim: JsonObject) -> tuple[str, ...]:
     """The drivers that serve a structured claim, each once, in the order of the results (kubelet: prepareResources).
 
     Raises ``NotAllocatedError`` without an allocation, and for one without results although the claim asks for devices:
-    then nothing could be prepared and a pod would start without its devices. A claim without requests has no drivers.
+    then nothing could be prepared and a pod would start without its devices. A claim without requests has no drivers;
+    a manifest without a spec does not say that it is one.
     """
     check_allocated(claim)
     view = claim_view(claim)
     drivers: dict[str, None] = {}
     for index, _entry in enumerate(view.entries(*_RESULTS)):
         drivers[read_driver(view, (*_RESULTS, index, "driver"))] = None
-    if not drivers and view.entries("spec", "devices", "requests"):
+    requests = len(view.entries("spec", "devices", "requests"))
+    if not drivers and (requests or not view.mapping("spec")):
+        asked = f"for {requests} request(s)" if requests else "in a manifest without spec"
         raise NotAllocatedError(
-            f"ResourceClaim {view.full_name} ({view.uid}): its allocation has no results, expected at least "
-            "one device for "
-            f"{len(view.entries('spec', 'devices', 'requests'))} request(s).",
-            "The allocation was not written by a scheduler of this API version; delete the claim or let it be "
-            "allocated "
-            "again.",
+            f"ResourceClaim {view.full_name} ({view.uid}): its allocation has no results, expected at least one device "
+            f"{asked}.",
+            "The allocation was not written by a scheduler of this API version: delete the claim or let it be allocated "
+            "again; in a manifest write what was allocated to status.allocation.devices.results.",
             **_facts(view),
         )
     return tuple(drivers)
