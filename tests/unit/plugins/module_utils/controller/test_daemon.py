@@ -131,6 +131,7 @@ async def test_a_token_that_is_replaced(tmp_path: pathlib.Path) -> None:
         assert "the next token" not in daemon.log
 
 
+@pytest.mark.report("F070")
 async def test_a_lost_lease_ends_the_process_with_a_status_of_its_own(tmp_path: pathlib.Path) -> None:
     async with place(tmp_path) as (made, here):
         daemon = await here.start("a")
@@ -141,6 +142,7 @@ async def test_a_lost_lease_ends_the_process_with_a_status_of_its_own(tmp_path: 
         assert await holder(made) == "thief"
 
 
+@pytest.mark.report("F105")
 async def test_an_api_server_that_is_away_at_the_start(tmp_path: pathlib.Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -157,6 +159,7 @@ async def test_an_api_server_that_is_away_at_the_start(tmp_path: pathlib.Path) -
             await daemon.until_answer("/readyz?verbose", 200, "leading")
 
 
+@pytest.mark.report("F107")
 async def test_an_api_server_that_goes_away_later(tmp_path: pathlib.Path) -> None:
     lease = {"duration": 120, "renew_deadline": 100, "retry": 0.5}
     async with place(tmp_path) as (made, here):
