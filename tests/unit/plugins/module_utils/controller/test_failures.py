@@ -10,8 +10,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.caches import Caches
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.controller import Controller
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.gateway import Gateway
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.metrics import Metrics
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.needs import MissingRightsError
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.performing import Performer
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.plan import DeleteClaim, Plan
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.shapes import codec_of
 from ansible_collections.nodeops.dra.plugins.module_utils.kube import errors
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.client import KubeClient
@@ -72,6 +77,17 @@ async def test_a_create_whose_answer_was_lost_is_not_made_twice() -> None:
         (claim,) = cluster.stored("ResourceClaim")
         assert cluster.names("p-1") == {"gpu": claim["metadata"]["name"]}
         assert controller.metrics.queue.retries == 1
+
+
+async def test_a_claim_that_changed_meanwhile_is_not_deleted() -> None:
+    async with world() as cluster, cluster.connection() as client:
+        seen = await cluster.claim("c1")
+        await cluster.patch("ResourceClaim", "c1", {"metadata": {"labels": {"a": "b"}}})
+        performer = Performer(Gateway(client, cluster.target), Metrics())
+        outcome = await performer.perform(Caches(cluster.target), Plan((DeleteClaim(seen, "it was made twice"),)))
+        assert isinstance(outcome.error, errors.ConflictError)
+        assert outcome.done == []
+        assert len(cluster.stored("ResourceClaim")) == 1
 
 
 async def test_own_writes_count_before_any_watch_tells_of_them() -> None:
