@@ -79,7 +79,8 @@ class AgentProcess:
 
         def ask() -> tuple[int, str]:
             try:
-                with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+                opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+                with opener.open(self.url + path, timeout=30) as answer:
                     return answer.status, answer.read().decode()
             except urllib.error.HTTPError as error:
                 with error:
