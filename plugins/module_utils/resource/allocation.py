@@ -77,8 +77,8 @@ def allocated_drivers(claim: JsonObject) -> tuple[str, ...]:
         raise NotAllocatedError(
             f"ResourceClaim {view.full_name} ({view.uid}): its allocation has no results, expected at least one device "
             f"{asked}.",
-            "The allocation was not written by a scheduler of this API version: delete the claim or let it be allocated "
-            "again; in a manifest write what was allocated to status.allocation.devices.results.",
+            "The allocation was not written by a scheduler of this API version: delete the claim or let it be "
+            "allocated again; in a manifest write what was allocated to status.allocation.devices.results.",
             **_facts(view),
         )
     return tuple(drivers)
