@@ -45,7 +45,7 @@ def test_allocation_without_results_is_refused_when_devices_were_asked_for() -> 
 def test_a_manifest_without_spec_does_not_say_that_no_device_is_asked_for() -> None:
     claim = objects.claim(status={"allocation": {"devices": {"results": []}}})
     del claim["spec"]
-    with pytest.raises(allocation.NotAllocatedError, match="has no results.*in a manifest without spec"):
+    with pytest.raises(allocation.NotAllocatedError, match=r"has no results.*in a manifest without spec"):
         allocation.allocated_drivers(claim)
 
 
