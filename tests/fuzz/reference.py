@@ -204,7 +204,7 @@ def decode(kind: Kind, value: Value, old: t.Any) -> t.Any:
 
 
 def _of_type(what: t.Any, kind: type) -> t.Any:
-    if type(what) is not kind:
+    if type(what) is not kind:  # pylint: disable=unidiomatic-typecheck  # true is no number here
         raise RefusedError
     return what
 

@@ -25,9 +25,9 @@ def agent_api() -> Api:
     return api(API)
 
 
-def message(name: str, /, **fields: t.Any) -> t.Any:
+def message(kind: str, /, **fields: t.Any) -> t.Any:
     """A message by its name. Fields may be messages, lists of them, and scalars."""
-    return agent_api().message(name)(**fields)
+    return agent_api().message(kind)(**fields)
 
 
 def plain(found: Message) -> Json:

@@ -77,9 +77,9 @@ class ObjectView:
         node: t.Any = self.data
         # Nearly always everything is there and plain; this runs for each field of each object of a cluster.
         for step in path:
-            if type(node) is dict and type(step) is str:
+            if isinstance(node, dict) and isinstance(step, str):
                 node = node.get(step)
-            elif type(node) is list and type(step) is int:
+            elif isinstance(node, list) and isinstance(step, int):
                 node = node[step]
             elif node is None:
                 return None
@@ -275,8 +275,8 @@ def describe(value: object) -> str:
 
 
 def _is_object(value: object) -> bool:
-    return type(value) is dict or isinstance(value, Mapping)
+    return isinstance(value, (dict, Mapping))
 
 
 def _is_list(value: object) -> bool:
-    return type(value) is list or (isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)))
+    return isinstance(value, list) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)))

@@ -22,20 +22,20 @@ from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node 
 MODULE = "ansible_collections.nodeops.dra.plugins.module_utils.agent"
 
 
-def settings_of(node: Node, /, **sections: Json) -> Json:
+def settings_of(where: Node, /, **sections: Json) -> Json:
     """Settings for a node of a test: nothing outside its directory, any free port, no API server."""
     made: Json = {
         "node": {
             "name": "node-1",
-            "state_directory": str(node.state_directory),
-            "kubelet_root": str(node.root),
-            "cdi_directories": [str(node.cdi)],
-            "socket": str(node.root / "run" / "agent.sock"),
+            "state_directory": str(where.state_directory),
+            "kubelet_root": str(where.root),
+            "cdi_directories": [str(where.cdi)],
+            "socket": str(where.root / "run" / "agent.sock"),
         },
         "claims": {"reconcile_period": 0.5, "retry_limit": 1},
         "kubernetes": {"enabled": False},
         "http": {"port": 0},
-        "life": {"run_directory": str(node.root / "run")},
+        "life": {"run_directory": str(where.root / "run")},
     }
     for name, values in sections.items():
         made[name] = {**made.get(name, {}), **values}
@@ -100,10 +100,10 @@ class AgentProcess:
 
 
 @contextlib.asynccontextmanager
-async def agent_process(node: Node, /, **sections: Json) -> t.AsyncIterator[AgentProcess]:
+async def agent_process(where: Node, /, **sections: Json) -> t.AsyncIterator[AgentProcess]:
     """An agent that has been started; killed at the end if it still runs."""
-    config = pathlib.Path(node.root, "agent.yml")
-    config.write_text(json.dumps(settings_of(node, **sections)), encoding="utf-8")  # JSON is YAML too
+    config = pathlib.Path(where.root, "agent.yml")
+    config.write_text(json.dumps(settings_of(where, **sections)), encoding="utf-8")  # JSON is YAML too
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NODEOPS_")}
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", MODULE, "--config", str(config)),
@@ -112,7 +112,7 @@ async def agent_process(node: Node, /, **sections: Json) -> t.AsyncIterator[Agen
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    process = AgentProcess(node, child)
+    process = AgentProcess(where, child)
     try:
         yield process
     finally:

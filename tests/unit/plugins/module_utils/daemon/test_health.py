@@ -159,7 +159,11 @@ async def test_a_probe_that_cannot_be_cancelled_is_not_started_a_second_time() -
 
 async def test_a_probe_recovers_after_it_hung() -> None:
     probes = [hang, well]
-    made = health(check("a", lambda: probes.pop(0)()), timeout=1.0)
+
+    async def probe() -> t.Any:
+        return await probes.pop(0)()
+
+    made = health(check("a", probe), timeout=1.0)
     assert (await made.look()).failed
     await asyncio.sleep(1.5)
     assert not (await made.look()).failed
