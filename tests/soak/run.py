@@ -4,13 +4,15 @@
 
     python tests/soak/run.py [--count 2000] [--seed 1]
 
-A history that goes wrong is told with its number; ``--only NUMBER`` plays it again.
+A history that goes wrong is told with its number; ``--only NUMBER`` plays it again. How far the run is, is told every
+15 seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import multiprocessing
 import os
@@ -22,6 +24,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / ".build"))
 
 from ansible_collections.nodeops.dra.tests.soak.model import play
+
+TELL_EVERY = 15.0
+"""Seconds between two lines that tell how far the run is."""
 
 
 def one(number: int) -> list[str]:
@@ -45,19 +50,30 @@ def main() -> int:
         problems = asyncio.run(play(options.only))
         sys.stdout.write("\n".join(problems) + "\n")
         return 1 if problems else 0
-    numbers = range(options.seed * 1_000_000, options.seed * 1_000_000 + options.count)
-    problems, done, started = [], 0, time.monotonic()
-    with multiprocessing.Pool(os.cpu_count()) as pool:
-        for found in pool.imap_unordered(one, numbers, chunksize=4):
-            problems += found
-            done += 1
-            for problem in found:
-                sys.stdout.write(f"{problem}\n")
-            if sys.stdout.isatty():
-                sys.stdout.write(f"\r  {done} of {options.count} histories")
-                sys.stdout.flush()
-    sys.stdout.write(f"{done} histories, {len(problems)} problems, {time.monotonic() - started:.0f} s\n")
+    first = options.seed * 1_000_000
+    problems = play_all(range(first, first + options.count))
     return 1 if problems else 0
+
+
+def play_all(numbers: range) -> int:
+    """Play these histories, tell how far that is and what is wrong; the number of problems."""
+    problems, done = 0, 0
+    started = told = time.monotonic()
+    with multiprocessing.Pool(os.cpu_count()) as pool:
+        # One history a piece: the iterator of larger pieces cannot wait with a limit.
+        results = pool.imap_unordered(one, numbers)
+        while done < len(numbers):
+            with contextlib.suppress(multiprocessing.TimeoutError):
+                found = results.next(max(0.0, told + TELL_EVERY - time.monotonic()))
+                done += 1
+                problems += len(found)
+                sys.stdout.write("".join(f"{problem}\n" for problem in found))
+            now = time.monotonic()
+            if now - told >= TELL_EVERY or done == len(numbers):
+                told = now
+                sys.stdout.write(f"{done} of {len(numbers)} histories, {problems} problems, {now - started:.0f} s\n")
+                sys.stdout.flush()
+    return problems
 
 
 if __name__ == "__main__":
