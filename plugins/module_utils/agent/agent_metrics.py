@@ -12,7 +12,6 @@ from ..daemon.observers import ManagerMetrics
 from ..manager.observer import Observer
 from .agent_findings import agent_findings
 from .keeping import Keeper
-from .local_api import LocalApi
 from .node_pods import NodePods
 from .workplace import Workplace
 
@@ -50,7 +49,7 @@ class AgentObserver(ManagerMetrics, Observer):
     """Hears what the manager tells and counts it."""
 
 
-def export(metrics: Metrics, place: Workplace, api: LocalApi, pods: NodePods | None, keeper: Keeper | None) -> None:
+def export(metrics: Metrics, place: Workplace, pods: NodePods | None, keeper: Keeper | None) -> None:
     """Let each scrape ask the parts of a running agent."""
 
     def findings() -> dict[tuple[str, ...], float]:
@@ -68,7 +67,6 @@ def export(metrics: Metrics, place: Workplace, api: LocalApi, pods: NodePods | N
         "nodeops_dra_degraded": lambda: {(): float(place.manager.degraded is not None)},
         "nodeops_dra_findings": findings,
         "nodeops_dra_drivers": drivers,
-        "nodeops_dra_local_api_refused_total": lambda: {(): float(api.refused)},
     }
     if pods is not None and keeper is not None:
         asked["nodeops_dra_api_lag_seconds"] = lambda: {(): pods.lag}

@@ -1,58 +1,37 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The node agent as a daemon: what its life consists of, and how its health is looked at."""
+"""The node agent as a daemon: the life of its mode, its local API, and the health of both."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import os
-import socket
 import typing as t
 
 from ..checkpoint.errors import DraError
-from ..checkpoint.file_errors import from_os_error
 from ..checkpoint.lock import LockHeldError
-from ..checkpoint.statefile import locate
 from ..daemon.daemon_protocol import Context
 from ..daemon.exit_codes import ExitCode
-from ..daemon.health import Check, Degraded
+from ..daemon.health import Check
 from ..daemon.schema import Schema
 from ..daemon.settings import Change, Settings
 from ..daemon.version import VERSION
-from ..driver.registry import DriverRegistry
-from ..manager import opening
-from ..manager.device_health import HealthChange
-from ..manager.failures import Backoff
-from ..manager.health_streams import follow_all
-from ..manager.manager import DraManager
-from .after_boot import prepare_again
-from .agent_metrics import AGENT_METRICS, AgentObserver, export
-from .claim_request import ClaimRequest
-from .driver_events import follow_drivers
-from .events import EventLog
-from .keeping import Keeper
-from .kubelet_claims import read_kubelet_claims
+from .agent_metrics import AGENT_METRICS
 from .local_api import LocalApi
 from .local_client import connected
-from .local_service import LocalService
-from .node_pods import NodePods
-from .settings import NAME, SCHEMA, ClaimSettings, KubernetesSettings, NodeSettings
-from .workplace import Directories, Workplace
-
-log = logging.getLogger(__name__)
+from .manage_mode import ManageMode, OfKubeletError
+from .mode import Mode
+from .settings import NAME, SCHEMA, NodeSettings
 
 DRAIN = 10.0
 """Seconds that calls of the local API have to end."""
 
-
-class OfKubeletError(DraError):
-    """The state directory is that of a kubelet that runs. Facts: ``file``, ``kubelet``."""
+MODES: t.Mapping[str, t.Callable[[Context], Mode]] = {"manage": ManageMode}
+"""The setting ``node.mode`` to what it means."""
 
 
 class AgentDaemon:
-    """The `daemon_protocol.Daemon` of the node agent in the mode ``manage``."""
+    """The `daemon_protocol.Daemon` of the node agent."""
 
     name = NAME
     version = VERSION
@@ -65,71 +44,34 @@ class AgentDaemon:
     def __init__(self) -> None:
         self._stack = contextlib.AsyncExitStack()
         self._socket = ""
-        self._place: Workplace | None = None
+        self._mode: Mode | None = None
         self._api: LocalApi | None = None
-        self._pods: NodePods | None = None
-        self._keeper: Keeper | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
-    # Life
-
     async def start(self, context: Context) -> None:
-        """Open the files, look for drivers, serve the local API. The API server is not waited for."""
+        """Open the mode that is set, and serve the local API."""
         node = context.settings.section(NodeSettings, "node")
-        claims = context.settings.section(ClaimSettings, "claims")
-        kubernetes = context.settings.section(KubernetesSettings, "kubernetes")
-        directories = await asyncio.to_thread(_directories, node)
+        mode = MODES[node.mode](context)
         async with contextlib.AsyncExitStack() as stack:
-            registry = await stack.enter_async_context(DriverRegistry(directories.registry, notify=True))
-            context.progress(f"reading {directories.state}")
-            observer = AgentObserver(context.metrics)
-            settings = _manager_settings(directories, claims)
-            manager = await stack.enter_async_context(await DraManager.open(settings, registry, observer=observer))
-            observer.claims_in_use(manager.claims_in_use)
-            place = Workplace(directories, manager, registry, EventLog(), mode=node.mode)
-            stack.callback(manager.health.listen(_HealthTeller(place, observer)))
-            if kubernetes.enabled:
-                self._follow(place, node, claims, kubernetes)
-            api = LocalApi(node.socket, LocalService(place), place.events)
+            await stack.enter_async_context(mode)
+            api = LocalApi(node.socket, mode.service, mode.events)
             await stack.enter_async_context(api)
             self._stack = stack.pop_all()
-        self._socket, self._place, self._api = node.socket, place, api
-        export(context.metrics, place, api, self._pods, self._keeper)
-        if manager.degraded is not None:
-            log.error("degraded, nothing is prepared or unprepared error=%s", manager.degraded)
-
-    def _follow(
-        self, place: Workplace, node: NodeSettings, claims: ClaimSettings, kubernetes: KubernetesSettings
-    ) -> None:
-        place.node_name = node.name or socket.gethostname().lower()
-        options = {"kubeconfig": kubernetes.kubeconfig, "context": kubernetes.context}
-        self._pods = NodePods(place.node_name, options)
-        place.fetch, place.find_pod = self._pods.fetch, self._pods.find
-        place.more_findings.append(self._pods.findings)
-        backoff = Backoff(cap=claims.retry_limit)
-        self._keeper = Keeper(place, self._pods, period=claims.reconcile_period, backoff=backoff)
+        self._socket, self._mode, self._api = node.socket, mode, api
+        context.metrics.read_values("nodeops_dra_local_api_refused_total", lambda: {(): float(api.refused)})
 
     async def work(self) -> None:
-        """Follow pods and drivers until `stop`, or until cancelled."""
-        place = self._running
+        """Work until `stop`, or until cancelled."""
         async with asyncio.TaskGroup() as group:
-            returned = place.manager.driver_returned if self._keeper is None else self._keeper.driver_returned
-            jobs: list[t.Coroutine[t.Any, t.Any, None]] = [
-                follow_all(place.registry, place.manager.health),
-                follow_drivers(place, returned),
-                prepare_again(place),
-            ]
-            if self._pods is not None and self._keeper is not None:
-                jobs += [self._pods.run(), self._keeper.run()]
-            self._tasks = [group.create_task(job) for job in jobs]
+            self._tasks = [group.create_task(job) for job in self._running.jobs()]
 
     async def stop(self) -> None:
         """Serve no more, finish what is under way, close the files."""
         try:
             if self._api is not None:
                 await self._api.stop(DRAIN)
-            if self._keeper is not None:
-                await self._keeper.drain()
+            if self._mode is not None:
+                await self._mode.drain()
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -139,89 +81,18 @@ class AgentDaemon:
     async def reload(self, _settings: Settings, _change: Change) -> None:
         """Nothing of its own can be reloaded."""
 
-    @property
-    def _running(self) -> Workplace:
-        if self._place is None:
-            raise DraError("The agent is not started.", "Start it first.")
-        return self._place
-
-    # Health
-
     def checks(self) -> t.Sequence[Check]:
-        """The way that tasks go, the state, drivers, and the API server."""
-        found = [
-            Check("local_api", self._probe_local_api, "The agent answers a call through its own socket.", live=True),
-            Check("state", self._probe_state, "What is prepared can be read and written."),
-            Check("drivers", self._probe_drivers, "Every registered driver can be called."),
-        ]
-        if self._pods is not None:
-            found.append(Check("kubernetes", self._probe_kubernetes, "The pods of this node are followed."))
-        return found
+        """The way that tasks go, and what the mode looks at."""
+        local = Check("local_api", self._probe, "The agent answers a call through its own socket.", live=True)
+        return [local, *self._running.checks()]
 
-    async def _probe_local_api(self) -> str:
+    async def _probe(self) -> str:
         async with connected(self._socket) as client:
             version = await client.version()
         return f"version {version['version']}"
 
-    async def _probe_state(self) -> str:
-        degraded = self._running.manager.degraded
-        if degraded is not None:
-            raise degraded
-        return f"{len(self._running.manager.claims())} claims"
-
-    async def _probe_drivers(self) -> str | Degraded:
-        drivers = self._running.registry.drivers()
-        away = [one.name for one in drivers if not one.connected]
-        if away:
-            return Degraded(f"registered, but not connected: {', '.join(away)}")
-        return f"{len(drivers)} connected"
-
-    async def _probe_kubernetes(self) -> str:
-        pods = self._pods
-        problem = pods.problem() if pods is not None else ""
-        if problem:
-            raise DraError(problem)
-        return f"{0 if pods is None else len(pods.store)} pods with claims"
-
-
-class _HealthTeller:
-    """Tells metrics, log and watchers what the health of devices has become."""
-
-    def __init__(self, place: Workplace, observer: AgentObserver) -> None:
-        self._place, self._observer = place, observer
-
-    def __call__(self, changes: t.Sequence[HealthChange]) -> None:
-        for change in changes:
-            health = change.state.health.value
-            device = f"{change.driver}/{change.pool}/{change.device}"
-            log.info("device health changed device=%s health=%s message=%s", device, health, change.state.message)
-            self._observer.health_changed(change.driver, change.pool, change.device, health)
-            self._place.events.add("device_health", device, f"{health} {change.state.message}".rstrip())
-
-
-def _directories(node: NodeSettings) -> Directories:
-    """The directories, made where they are the agent's own. Blocks."""
-    try:
-        os.makedirs(node.state_directory, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise from_os_error(error, node.state_directory, "could not be made as state directory") from error
-    root = locate(kubelet_root=node.kubelet_root).root
-    request = ClaimRequest("", state_directory=node.state_directory, kubelet_root=root)
-    try:
-        held = read_kubelet_claims(request)
-    except DraError as error:
-        raise OfKubeletError(error.message, error.hint, **error.facts) from error
-    if held.running is not None and held.entries:
-        log.warning("a kubelet that prepares claims itself runs here pid=%d file=%s", held.running.pid, held.path)
-    registry = node.registry_directory or os.path.join(root, "plugins_registry")
-    return Directories(node.state_directory, root, registry, node.cdi_directories)
-
-
-def _manager_settings(directories: Directories, claims: ClaimSettings) -> opening.Settings:
-    return opening.Settings(
-        directories.state,
-        timeout=claims.timeout,
-        backoff=Backoff(cap=claims.retry_limit),
-        cdi_policy=claims.cdi_policy,
-        cdi_directories=directories.cdi,
-    )
+    @property
+    def _running(self) -> Mode:
+        if self._mode is None:
+            raise DraError("The agent is not started.", "Start it first.")
+        return self._mode

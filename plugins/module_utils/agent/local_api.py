@@ -14,7 +14,6 @@ from ..driver.endpoint import grpc_target
 from .events import EventLog
 from .local_errors import KEY, OPTIONS, encode_error
 from .local_messages import agent_api
-from .local_service import LocalService
 from .local_socket import Gate, Peer
 
 if t.TYPE_CHECKING:
@@ -26,12 +25,11 @@ log = logging.getLogger(__name__)
 class LocalApi:
     """Serves ``service`` on the unix socket ``path``. Use it as an async context manager.
 
-    ``users`` are the user IDs that may use it: root and the agent's own unless given.
+    ``service`` has one method for each call of agent.proto, as `local_service.LocalService` has them. ``users`` are the
+    user IDs that may use it: root and the agent's own unless given.
     """
 
-    def __init__(
-        self, path: str, service: LocalService, events: EventLog, *, users: t.Collection[int] | None = None
-    ) -> None:
+    def __init__(self, path: str, service: object, events: EventLog, *, users: t.Collection[int] | None = None) -> None:
         self._gate = Gate(path, users)
         self._service = service
         self._events = events
@@ -83,7 +81,7 @@ class LocalApi:
         await self._gate.close()
 
 
-def _handlers(service: LocalService) -> grpc.GenericRpcHandler:
+def _handlers(service: object) -> grpc.GenericRpcHandler:
     import grpc
 
     api = agent_api()

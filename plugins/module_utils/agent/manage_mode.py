@@ -1,0 +1,203 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The mode ``manage``: the agent does what a kubelet does for claims. It registers drivers, prepares and unprepares."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import typing as t
+
+from ..checkpoint.errors import DraError
+from ..checkpoint.file_errors import from_os_error
+from ..checkpoint.statefile import locate
+from ..daemon.daemon_protocol import Context
+from ..daemon.health import Check, Degraded
+from ..driver.registry import DriverRegistry
+from ..manager import opening
+from ..manager.device_health import HealthChange
+from ..manager.failures import Backoff
+from ..manager.health_streams import follow_all
+from ..manager.manager import DraManager
+from .after_boot import prepare_again
+from .agent_metrics import AgentObserver, export
+from .claim_request import ClaimRequest
+from .driver_events import follow_drivers
+from .events import EventLog
+from .keeping import Keeper
+from .kubelet_claims import read_kubelet_claims
+from .local_service import LocalService
+from .mode import Job
+from .node_pods import NodePods
+from .settings import ClaimSettings, KubernetesSettings, NodeSettings
+from .workplace import Directories, Workplace
+
+log = logging.getLogger(__name__)
+
+
+class OfKubeletError(DraError):
+    """The state directory is that of a kubelet that runs. Facts: ``file``, ``kubelet``."""
+
+
+class ManageMode:
+    """The `mode.Mode` of that name. The API server is not waited for."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._stack = contextlib.AsyncExitStack()
+        self._place: Workplace | None = None
+        self._pods: NodePods | None = None
+        self._keeper: Keeper | None = None
+
+    # Life
+
+    async def __aenter__(self) -> ManageMode:
+        """Open the files, look for drivers."""
+        context = self._context
+        node = context.settings.section(NodeSettings, "node")
+        claims = context.settings.section(ClaimSettings, "claims")
+        kubernetes = context.settings.section(KubernetesSettings, "kubernetes")
+        directories = await asyncio.to_thread(_directories, node)
+        async with contextlib.AsyncExitStack() as stack:
+            registry = await stack.enter_async_context(DriverRegistry(directories.registry, notify=True))
+            context.progress(f"reading {directories.state}")
+            observer = AgentObserver(context.metrics)
+            settings = _manager_settings(directories, claims)
+            manager = await stack.enter_async_context(await DraManager.open(settings, registry, observer=observer))
+            observer.claims_in_use(manager.claims_in_use)
+            place = Workplace(directories, manager, registry, EventLog(), mode=node.mode)
+            stack.callback(manager.health.listen(_HealthTeller(place, observer)))
+            if kubernetes.enabled:
+                self._follow(place, node, claims, kubernetes)
+            self._stack = stack.pop_all()
+        self._place = place
+        export(context.metrics, place, self._pods, self._keeper)
+        if manager.degraded is not None:
+            log.error("degraded, nothing is prepared or unprepared error=%s", manager.degraded)
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self._stack.aclose()
+
+    def _follow(
+        self, place: Workplace, node: NodeSettings, claims: ClaimSettings, kubernetes: KubernetesSettings
+    ) -> None:
+        place.node_name = node.name or socket.gethostname().lower()
+        options = {"kubeconfig": kubernetes.kubeconfig, "context": kubernetes.context}
+        self._pods = NodePods(place.node_name, options)
+        place.fetch, place.find_pod = self._pods.fetch, self._pods.find
+        place.more_findings.append(self._pods.findings)
+        backoff = Backoff(cap=claims.retry_limit)
+        self._keeper = Keeper(place, self._pods, period=claims.reconcile_period, backoff=backoff)
+
+    def jobs(self) -> list[Job]:
+        """Follow pods and drivers."""
+        place = self._running
+        returned = place.manager.driver_returned if self._keeper is None else self._keeper.driver_returned
+        jobs: list[Job] = [
+            follow_all(place.registry, place.manager.health),
+            follow_drivers(place, returned),
+            prepare_again(place),
+        ]
+        if self._pods is not None and self._keeper is not None:
+            jobs += [self._pods.run(), self._keeper.run()]
+        return jobs
+
+    async def drain(self) -> None:
+        """Finish what is under way."""
+        if self._keeper is not None:
+            await self._keeper.drain()
+
+    @property
+    def service(self) -> LocalService:
+        """What the local API does."""
+        return LocalService(self._running)
+
+    @property
+    def events(self) -> EventLog:
+        """What happens on this node."""
+        return self._running.events
+
+    @property
+    def _running(self) -> Workplace:
+        if self._place is None:
+            raise DraError("The agent is not started.", "Start it first.")
+        return self._place
+
+    # Health
+
+    def checks(self) -> list[Check]:
+        """The state, drivers, and the API server."""
+        found = [
+            Check("state", self._probe_state, "What is prepared can be read and written."),
+            Check("drivers", self._probe_drivers, "Every registered driver can be called."),
+        ]
+        if self._pods is not None:
+            found.append(Check("kubernetes", self._probe_kubernetes, "The pods of this node are followed."))
+        return found
+
+    async def _probe_state(self) -> str:
+        degraded = self._running.manager.degraded
+        if degraded is not None:
+            raise degraded
+        return f"{len(self._running.manager.claims())} claims"
+
+    async def _probe_drivers(self) -> str | Degraded:
+        drivers = self._running.registry.drivers()
+        away = [one.name for one in drivers if not one.connected]
+        if away:
+            return Degraded(f"registered, but not connected: {', '.join(away)}")
+        return f"{len(drivers)} connected"
+
+    async def _probe_kubernetes(self) -> str:
+        pods = self._pods
+        problem = pods.problem() if pods is not None else ""
+        if problem:
+            raise DraError(problem)
+        return f"{0 if pods is None else len(pods.store)} pods with claims"
+
+
+class _HealthTeller:
+    """Tells metrics, log and watchers what the health of devices has become."""
+
+    def __init__(self, place: Workplace, observer: AgentObserver) -> None:
+        self._place, self._observer = place, observer
+
+    def __call__(self, changes: t.Sequence[HealthChange]) -> None:
+        for change in changes:
+            health = change.state.health.value
+            device = f"{change.driver}/{change.pool}/{change.device}"
+            log.info("device health changed device=%s health=%s message=%s", device, health, change.state.message)
+            self._observer.health_changed(change.driver, change.pool, change.device, health)
+            self._place.events.add("device_health", device, f"{health} {change.state.message}".rstrip())
+
+
+def _directories(node: NodeSettings) -> Directories:
+    """The directories, made where they are the agent's own. Blocks."""
+    try:
+        os.makedirs(node.state_directory, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise from_os_error(error, node.state_directory, "could not be made as state directory") from error
+    root = locate(kubelet_root=node.kubelet_root).root
+    request = ClaimRequest("", state_directory=node.state_directory, kubelet_root=root)
+    try:
+        held = read_kubelet_claims(request)
+    except DraError as error:
+        raise OfKubeletError(error.message, error.hint, **error.facts) from error
+    if held.running is not None and held.entries:
+        log.warning("a kubelet that prepares claims itself runs here pid=%d file=%s", held.running.pid, held.path)
+    registry = node.registry_directory or os.path.join(root, "plugins_registry")
+    return Directories(node.state_directory, root, registry, node.cdi_directories)
+
+
+def _manager_settings(directories: Directories, claims: ClaimSettings) -> opening.Settings:
+    return opening.Settings(
+        directories.state,
+        timeout=claims.timeout,
+        backoff=Backoff(cap=claims.retry_limit),
+        cdi_policy=claims.cdi_policy,
+        cdi_directories=directories.cdi,
+    )
