@@ -90,7 +90,7 @@ class CallTimes(Observer):
     def __init__(self) -> None:
         self.seconds: list[float] = []
 
-    def driver_call(self, driver: str, method: str, seconds: float, failed: bool) -> None:
+    def driver_call(self, driver: str, method: str, seconds: float, code: str) -> None:
         self.seconds.append(seconds)
 
 

@@ -86,9 +86,10 @@ MANAGER_METRICS = (
         "How long calls to drivers took.",
         {
             "driver_name": "Name of the driver.",
-            "method_name": "The method: its full path as in the kubelet where the caller knows it, else its name.",
-            "grpc_status_code": "OK, or the status in the spelling of Go; Unknown when the caller knows only that the "
-            "call or one of its claims failed.",
+            "method_name": "NodePrepareResources or NodeUnprepareResources, whatever version of the API the driver "
+            "speaks; the kubelet has the full path here.",
+            "grpc_status_code": "The status of the call in the spelling of Go, such as DeadlineExceeded. OK also when "
+            "the driver refused a claim in its answer; dra_operations_duration_seconds counts that as an error.",
         },
         DRA_BUCKETS,
         "kubelet 1.32",

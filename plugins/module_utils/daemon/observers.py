@@ -11,6 +11,9 @@ import typing as t
 
 from .metrics import Metrics
 
+#: What Go does not spell as the words of the name let expect.
+_GO_STATUS = {"OK": "OK", "CANCELLED": "Canceled"}
+
 
 class QueueState(t.Protocol):
     """What a work queue tells when it is asked (``kube.workqueue.WorkQueue``)."""
@@ -57,6 +60,11 @@ class QueueMetrics:
         self._retries.inc()
 
 
+def _go_status(name: str) -> str:
+    """The name of a gRPC status as Go spells it: ``DeadlineExceeded``."""
+    return _GO_STATUS.get(name) or "".join(word.title() for word in name.split("_"))
+
+
 class ManagerMetrics:
     """Has the methods of ``manager.observer.Observer``; the agent derives a class from both."""
 
@@ -79,13 +87,9 @@ class ManagerMetrics:
         """A ``PrepareResources`` or ``UnprepareResources`` of a pod has ended."""
         self._operations.labels(name, "true" if failed else "false").observe(seconds)
 
-    def driver_call(self, driver: str, method: str, seconds: float, failed: bool) -> None:
-        """A call to a driver has ended."""
-        self.grpc_call(driver, method, "Unknown" if failed else "OK", seconds)
-
-    def grpc_call(self, driver: str, method: str, code: str, seconds: float) -> None:
-        """A call to a driver has ended with this status, in the spelling of Go (``DeadlineExceeded``)."""
-        self._calls.labels(driver, method, code).observe(seconds)
+    def driver_call(self, driver: str, method: str, seconds: float, code: str) -> None:
+        """A call to a driver has ended with this status, such as ``DEADLINE_EXCEEDED``."""
+        self._calls.labels(driver, method, _go_status(code)).observe(seconds)
 
     def write(self, seconds: float, claims: int, commits: int, failed: bool) -> None:
         """One write of the state has ended."""

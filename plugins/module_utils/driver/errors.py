@@ -36,6 +36,9 @@ PERMANENT_CODES = frozenset(
     }
 )
 
+NO_STATUS = frozenset({"ANSWER", "CLAIM"})
+"""Values of `DriverCallFailed.code` that are no gRPC status: the call itself was answered."""
+
 # What the person should do, by status.
 _HINTS = {
     "UNAVAILABLE": "Check that the driver runs on this node and look at its log; the call can be repeated.",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ..checkpoint.claims import Device
 from ..checkpoint.errors import DraError
 from ..driver.claims import ClaimRef, PrepareResult, UnprepareResult
-from ..driver.errors import DriverCallFailed
+from ..driver.errors import NO_STATUS, DriverCallFailed, DriverNotRegistered
 from .observer import Observer
 
 PREPARE_METHOD = "NodePrepareResources"
@@ -108,24 +108,30 @@ class DriverCalls:
             return _all_failed(claims, error.message.rstrip("."), error.hint, called=False)
         for claim in claims:
             before(driver, claim)
-        failed = True
+        code = "CANCELLED"  # unless it comes to an end of its own
         try:
             # The driver layer has the same deadline; this one holds even if the transport loses its own.
             async with asyncio.timeout(timeout + 1):
                 outcomes: dict[str, Outcome]
+                errors: list[DraError | None]
                 if method == PREPARE_METHOD:
                     prepared = await client.prepare(claims, timeout)
                     outcomes = {uid: _prepared(result) for uid, result in prepared.items()}
+                    errors = [result.error for result in prepared.values()]
                 else:
                     unprepared = await client.unprepare(claims, timeout)
                     outcomes = {uid: _unprepared(result) for uid, result in unprepared.items()}
-            failed = any(isinstance(outcome, CallFailure) for outcome in outcomes.values())
+                    errors = [result.error for result in unprepared.values()]
+            # Drivers of v1alpha2 are called once a claim: the first status that is none of success counts.
+            code = next((status for status in map(_status, errors) if status != "OK"), "OK")
         except DraError as error:
+            code = _status(error)
             outcomes = {claim.uid: _failure(method, error) for claim in claims}
         except TimeoutError:
+            code = "DEADLINE_EXCEEDED"
             outcomes = _all_failed(claims, f"{method}: no answer within {timeout:.1f} s")
         finally:
-            self._observer.driver_call(driver, method, loop.time() - start, failed)
+            self._observer.driver_call(driver, method, loop.time() - start, code)
         return outcomes
 
 
@@ -139,6 +145,16 @@ def _failure(method: str, error: DraError) -> CallFailure:
     if isinstance(error, DriverCallFailed) and error.code == "CLAIM":
         return CallFailure(f"{method} failed: {error.text}", error.hint, permanent=permanent)
     return CallFailure(f"{method}: {error.message.rstrip('.')}", error.hint, permanent=permanent)
+
+
+def _status(error: DraError | None) -> str:
+    """The gRPC status that a call ended with. A claim that was refused or left out came with an answer, which is OK."""
+    if error is None:
+        return "OK"
+    if isinstance(error, DriverCallFailed):
+        return "OK" if error.code in NO_STATUS else error.code
+    # It went away between being looked up and being called.
+    return "UNAVAILABLE" if isinstance(error, DriverNotRegistered) else "UNKNOWN"
 
 
 def _prepared(result: PrepareResult) -> Outcome:

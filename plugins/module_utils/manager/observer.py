@@ -16,8 +16,12 @@ class Observer:
     def operation(self, name: str, seconds: float, failed: bool) -> None:
         """A ``PrepareResources`` or ``UnprepareResources`` of a pod has ended (dra_operations_duration_seconds)."""
 
-    def driver_call(self, driver: str, method: str, seconds: float, failed: bool) -> None:
-        """A call to a driver has ended; ``method`` is ``NodePrepareResources`` or ``NodeUnprepareResources``."""
+    def driver_call(self, driver: str, method: str, seconds: float, code: str) -> None:
+        """A call to a driver has ended; ``method`` is ``NodePrepareResources`` or ``NodeUnprepareResources``.
+
+        ``code`` is the name of its gRPC status, such as ``DEADLINE_EXCEEDED``. It is ``OK`` also when the driver
+        refused a claim in its answer: a driver that answers is well (dra_grpc_operations_duration_seconds).
+        """
 
     def write(self, seconds: float, claims: int, commits: int, failed: bool) -> None:
         """One write of the state has ended: ``claims`` were changed by it, for ``commits`` callers at once."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import types
 import typing as t
 
@@ -81,19 +82,19 @@ def test_the_manager_is_counted_as_in_the_kubelet(metrics: Metrics) -> None:
     observer: Observer = AgentMetrics(metrics)
     observer.operation("PrepareResources", 0.2, False)
     observer.operation("PrepareResources", 3.0, True)
-    observer.driver_call("gpu.example.com", "NodePrepareResources", 0.3, True)
+    observer.driver_call("gpu.example.com", "NodePrepareResources", 0.3, "OK")
+    observer.driver_call("a", "NodePrepareResources", 45.0, "DEADLINE_EXCEEDED")
     observer.write(0.004, 3, 2, False)
     observer.health_changed("gpu.example.com", "pool-0", "gpu-1", "Unhealthy")
     t.cast(ManagerMetrics, observer).claims_in_use(lambda: {"<any>": 2, "gpu.example.com": 2})
-    t.cast(ManagerMetrics, observer).grpc_call("a", "/v1.DRAPlugin/NodePrepareResources", "DeadlineExceeded", 45.0)
     found = metrics.text()[0].decode()
     for line in (
         'dra_operations_duration_seconds_bucket{is_error="false",le="0.235355",operation_name="PrepareResources"} 1.0',
         'dra_operations_duration_seconds_count{is_error="true",operation_name="PrepareResources"} 1.0',
-        'dra_grpc_operations_duration_seconds_count{driver_name="gpu.example.com",grpc_status_code="Unknown",'
+        'dra_grpc_operations_duration_seconds_count{driver_name="gpu.example.com",grpc_status_code="OK",'
         'method_name="NodePrepareResources"} 1.0',
         'dra_grpc_operations_duration_seconds_bucket{driver_name="a",grpc_status_code="DeadlineExceeded",le="40.0",'
-        'method_name="/v1.DRAPlugin/NodePrepareResources"} 0.0',
+        'method_name="NodePrepareResources"} 0.0',
         'dra_resource_claims_in_use{driver_name="<any>"} 2.0',
         'nodeops_dra_state_write_duration_seconds_bucket{le="0.005",result="success"} 1.0',
         "nodeops_dra_state_write_claims_total 3.0",
@@ -102,6 +103,20 @@ def test_the_manager_is_counted_as_in_the_kubelet(metrics: Metrics) -> None:
     ):
         assert line in found.splitlines(), found
     assert metrics.undeclared() == []
+
+
+def test_every_grpc_status_is_spelt_as_in_go(metrics: Metrics) -> None:
+    import grpc
+
+    observer = AgentMetrics(metrics)
+    for status in grpc.StatusCode:
+        observer.driver_call("a", "NodePrepareResources", 0.1, status.name)
+    found = "".join(lines(metrics, "dra_grpc_operations_duration_seconds_count"))
+    assert set(re.findall(r'grpc_status_code="(\w+)"', found)) == {
+        "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists",
+        "PermissionDenied", "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented",
+        "Internal", "Unavailable", "DataLoss", "Unauthenticated",
+    }  # fmt: skip
 
 
 def test_an_observer_overrides_each_method_of_the_manager() -> None:

@@ -53,7 +53,7 @@ class Invariants(Observer):
         self.writes += 1
         self.look(f"after write {self.writes}")
 
-    def driver_call(self, driver: str, method: str, seconds: float, failed: bool) -> None:
+    def driver_call(self, driver: str, method: str, seconds: float, code: str) -> None:
         self.look(f"after {method} of {driver}", disk=False, drivers=[driver])
 
     def look(self, where: str, *, disk: bool = True, drivers: t.Iterable[str] = ()) -> None:
