@@ -138,6 +138,8 @@ options:
   ring_directory:
     description:
       - A directory of further copies to choose from, for O(state=restored).
+      - When it is absent, C(/var/lib/nodeops-dra/ring) is looked at, where a node agent in the mode C(observe) keeps
+        the last good copies, if those are copies of this very file.
     type: path
   force:
     description:
@@ -186,10 +188,9 @@ EXAMPLES = r"""
     state: converted
     target_version: universal
 
-- name: Go back to the newest good copy
+- name: Go back to the newest good copy, from beside the file or from the ring of the node agent
   nodeops.dra.checkpoint:
     state: restored
-    ring_directory: /var/lib/nodeops-dra/ring
 
 - name: Forget one claim that its driver no longer knows
   nodeops.dra.checkpoint:

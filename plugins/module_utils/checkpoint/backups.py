@@ -5,6 +5,9 @@
 A backup lies beside its file as ``<file>.<time>.bak`` with the time in UTC, for example
 ``dra_manager_state.20260807T101112Z.bak``; a second one in the same second is ``...Z.2.bak``. Nothing here removes
 or overwrites a copy.
+
+A ring is a directory of copies, named ``<file>.<time>``, that an observing agent keeps. A file in it names the one that
+they are of, so that nobody takes them for those of another one: the files of all kubelets have the same name.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from .store import StateDirectory
 _STAMP: t.Final = re.compile(r"(?<![0-9])([0-9]{8}T[0-9]{6})(?:[.,]([0-9]{1,9}))?Z(?:\.([0-9]{1,6})\.bak)?")
 _OURS: t.Final = re.compile(r"\.[0-9]{8}T[0-9]{6}Z(?:\.[0-9]{1,6})?\.bak")
 _MAX_CLASHES: t.Final = 1000
+DEFAULT_RING: t.Final = "/var/lib/nodeops-dra/ring"
+RING_SOURCE: t.Final = ".source"
+"""The file in a ring that holds the path, without symbolic links on the way, of the file whose copies are there."""
 # What people and Ansible's own backup option leave behind; never what the lock or a temporary is called.
 _HAND_MADE: t.Final = (".bak", ".backup", ".old", ".orig", ".save", "~")
 
@@ -57,8 +63,8 @@ def make_backup(path: PathText, *, content: FileContent | None = None, now: t.Ca
     directory, name = split_path(path)
     with StateDirectory(directory) as opened:
         original = opened.read(name) if content is None else content
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now()))
-        names = [f"{name}.{stamp}.bak", *(f"{name}.{stamp}.{n}.bak" for n in range(2, _MAX_CLASHES))]
+        first = stamped(name, now())
+        names = [f"{first}.bak", *(f"{first}.{n}.bak" for n in range(2, _MAX_CLASHES))]
         made = opened.create(names, original.data, like=original.attributes)
         try:
             _verify(opened, made, original.data)
@@ -66,6 +72,28 @@ def make_backup(path: PathText, *, content: FileContent | None = None, now: t.Ca
             opened.remove(made)
             raise
         return opened.path_of(made)
+
+
+def stamped(name: str, seconds: float) -> str:
+    """The file name ``name`` with a time, in seconds since the epoch: what a copy in a ring is called."""
+    return f"{name}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(seconds))}"
+
+
+def ring_of(path: PathText, ring: PathText | None = None) -> str | None:
+    """The directory ``ring`` (`DEFAULT_RING` unless given) if copies of the file ``path`` are kept there, else None."""
+    directory = os.fspath(DEFAULT_RING if ring is None else ring)
+    try:
+        with StateDirectory(directory) as opened:
+            source = opened.read(RING_SOURCE).data
+    except StoreError:
+        return None
+    return directory if os.fsdecode(source).rstrip("\n") == source_path(path) else None
+
+
+def source_path(path: PathText) -> str:
+    """The path as a ring names it: the file may be missing or a link, its directory is the real one."""
+    directory, name = split_path(path)
+    return os.path.join(os.path.realpath(directory), name)
 
 
 def list_backups(path: PathText, *, ring: PathText | None = None) -> list[Backup]:

@@ -62,7 +62,7 @@ def plan_restore(
     release = None if for_all else release_for(target)
     if backup is not None:
         chosen, content = _single(backup), store.read_file(backup, follow=True).data
-        problem = _problem(content, release, for_all)
+        problem = why_not(diagnose(content, release=release), for_all=for_all)
         if problem:
             raise DraError(
                 f"Backup {backup} is not good: {problem}",
@@ -70,7 +70,7 @@ def plan_restore(
                 backup=backup,
             )
         return Restoration(_plan(data, content), chosen, [Candidate(chosen)])
-    if data is not None and not _problem(data, release, for_all):
+    if data is not None and not why_not(diagnose(data, release=release), for_all=for_all):
         return Restoration(_plan(data, data), None, [])
     candidates: list[Candidate] = []
     for item in list_backups(path, ring=ring):
@@ -79,7 +79,7 @@ def plan_restore(
         except StoreError as error:
             candidates.append(Candidate(item, str(error)))
             continue
-        problem = _problem(content, release, for_all)
+        problem = why_not(diagnose(content, release=release), for_all=for_all)
         candidates.append(Candidate(item, problem))
         if not problem:
             return Restoration(_plan(data, content), item, candidates)
@@ -98,8 +98,11 @@ def _none_good(path: str, ring: str | None, candidates: t.Sequence[Candidate]) -
     return f"None of the {len(candidates)} copies {where} is good ({reasons})."
 
 
-def _problem(content: bytes, release: str | None, for_all: bool) -> str:
-    diagnosis = diagnose(content, release=release)
+def why_not(diagnosis: Diagnosis, *, for_all: bool = False) -> str:
+    """Why a content will not do, empty if it will: a kubelet starts with it and nothing in it breaks that one later.
+
+    Which kubelet is meant is the diagnosis' matter; ``for_all``: all of them. Says so of a ring's copies too.
+    """
     if diagnosis.status == REFUSED or any(item.severity == "error" for item in diagnosis.faults):
         return next((item.text for item in diagnosis.faults if item.severity == "error"), "no kubelet starts with it")
     return "Not every release reads it." if for_all and not diagnosis.universal else ""

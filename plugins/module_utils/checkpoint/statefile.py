@@ -123,7 +123,8 @@ class Request:
     """What is wanted of a state file.
 
     ``state`` is ``repaired``, ``converted``, ``restored`` or ``absent``. ``target`` is a release, a format or
-    ``universal``. ``backup`` names one copy and ``ring`` a directory of copies, for ``restored``.
+    ``universal``. ``backup`` names one copy and ``ring`` a directory of copies, for ``restored``; without it the
+    agent's own is looked at, if it is of this file.
     """
 
     state: str
@@ -176,7 +177,8 @@ def _refuse_other_kinds(location: Location, found: FileContent | None) -> None:
 def _plan(location: Location, found: FileContent | None, request: Request) -> tuple[Plan, Restoration | None]:
     data = found.data if found is not None else None
     if request.state == "restored":
-        restoration = plan_restore(location.path, data, backup=request.backup, ring=request.ring, target=request.target)
+        ring = request.ring if request.ring is not None else backups.ring_of(location.path)
+        restoration = plan_restore(location.path, data, backup=request.backup, ring=ring, target=request.target)
         return restoration.plan, restoration
     if request.state == "absent":
         return _plan_absent(data), None

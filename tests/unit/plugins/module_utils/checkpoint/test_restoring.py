@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import statefile
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import backups, statefile
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import diagnose
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.file_errors import MissingFileError
@@ -53,6 +53,10 @@ class Node:
         path = self.ring / self._name("")
         path.write_bytes(data)
         return str(path)
+
+    def of(self, source: Path) -> None:
+        """Let the ring say whose copies it holds."""
+        (self.ring / backups.RING_SOURCE).write_text(f"{source}\n", encoding="utf-8")
 
     def plan(self, target: str | None = None, *, ring: bool = True, backup: str | None = None) -> Restoration:
         return plan_restore(
@@ -268,3 +272,31 @@ def test_restored_on_disk_with_the_broken_file_kept(node: Node) -> None:
     passed = statefile.change(where, request)
     assert passed["restored_from"] == copy
     assert [bool(one["problem"]) for one in passed["copies"]] == [True, False], "the backup of the broken file"
+
+
+def test_the_ring_of_the_agent_is_looked_at_without_being_named(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backups, "DEFAULT_RING", str(node.ring))
+    copy = node.copy(TWO)
+    node.of(node.file)
+    (node.file.parent.parent / "link").symlink_to(node.file.parent)
+    where = statefile.locate(str(node.file.parent.parent / "link" / node.file.name))
+    assert statefile.change(where, Request("restored"))["restored_from"] == copy
+    assert node.file.read_bytes() == TWO
+
+
+@pytest.mark.parametrize("source", ["/var/lib/other/dra_manager_state", None])
+def test_a_ring_of_another_file_is_not(node: Node, source: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backups, "DEFAULT_RING", str(node.ring))
+    node.copy(TWO)
+    if source is not None:
+        node.of(Path(source))
+    with pytest.raises(DraError, match="There is no copy of the state file"):
+        statefile.change(statefile.locate(str(node.file)), Request("restored"))
+
+
+def test_without_a_ring_of_the_agent_only_copies_beside_the_file_count(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backups, "DEFAULT_RING", str(node.ring / "nowhere"))
+    with pytest.raises(DraError, match="There is no copy of the state file"):
+        statefile.change(statefile.locate(str(node.file)), Request("restored"))
