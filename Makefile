@@ -57,8 +57,8 @@ fuzz: $(READY) ## Long run of the fuzzers
 soak: $(READY) ## 2000 random histories of a cluster with controllers that fail and die
 	@$(GATE) soak
 
-kills: $(READY) ## Kill processes at every step of a write, a prepare and an unprepare; print the counts
-	@$(GATE) kills
+kills: $(READY) ## Kill processes at every step, then the node agent under load (AGENT_KILLS=500); print the counts
+	@AGENT_KILLS="$(AGENT_KILLS)" $(GATE) kills
 
 # From the command line only: nobody should test against a cluster because of a variable of the shell.
 contract: $(READY) ## Contract of an API server: the embedded one, or that of a cluster (KUBECONFIG=FILE)

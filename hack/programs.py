@@ -51,11 +51,16 @@ def soak() -> int:
 
 
 def kills() -> int:
-    """Every point at which a process can be killed while it writes, prepares or unprepares; the counts are printed."""
+    """Every point at which a process can be killed while it writes, prepares or unprepares, then the agent at random.
+
+    The counts are printed. AGENT_KILLS sets how often the agent is killed.
+    """
     tests = ["checkpoint/test_store_kill.py", "manager/test_crash.py"]
     paths = [f"tests/unit/plugins/module_utils/{name}" for name in tests]
     os.environ["DRA_EVERY_CRASH_POINT"] = "1"
-    return foreground("kills", [sys.executable, "-m", "pytest", "-q", "-s", "--color=no", *paths], paths[0])
+    points = foreground("kills", [sys.executable, "-m", "pytest", "-q", "-s", "--color=no", *paths], paths[0])
+    agent = [sys.executable, "tests/soak/agent.py", "--kills", os.environ.get("AGENT_KILLS") or "500"]
+    return foreground("agent kills", agent, agent[1]) or points
 
 
 def contract() -> int:

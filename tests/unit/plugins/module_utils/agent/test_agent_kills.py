@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 import random
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.local_client import LocalClient
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
+from ansible_collections.nodeops.dra.tests.soak.agent_kills import Count, KilledNode
+from ansible_collections.nodeops.dra.tests.soak.agent_node import DRIVERS
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import agent_process
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import Json, Node
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import claim, device
@@ -80,3 +83,15 @@ async def test_what_an_agent_said_holds_after_it_was_killed(node: Node) -> None:
                 assert await client.claims() == []
             assert await agent.end() == 0
     assert list(node.cdi.glob("*claim*")) == []
+
+
+@pytest.mark.report("F044", "F048", "F059")
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.asyncio
+async def test_kills_under_load_lose_nothing_and_leave_nothing(root: pathlib.Path) -> None:
+    """A few of the kills of `make kills`: processes for the API server, two drivers and the agent."""
+    count = Count()
+    await KilledNode(root / "n", "unit", count, DRIVERS[:2]).play(iter(range(3)))
+    assert (count.kills, count.rests) == (3, 2)
+    assert count.pods
