@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import typing as t
 
 from ..checkpoint.errors import DraError
-from ..driver.connection import MAX_MESSAGE_BYTES
-from ..driver.endpoint import grpc_target
 from .events import EventLog
+from .gated_server import GatedServer
 from .local_errors import KEY, OPTIONS, encode_error
 from .local_messages import agent_api
 from .local_socket import Gate, Peer
@@ -30,43 +28,16 @@ class LocalApi:
     """
 
     def __init__(self, path: str, service: object, events: EventLog, *, users: t.Collection[int] | None = None) -> None:
-        self._gate = Gate(path, users)
-        self._service = service
         self._events = events
-        self._server: grpc.aio.Server | None = None
+        self._server = GatedServer(Gate(path, "local API", users), lambda: _handlers(service), OPTIONS)
 
     @property
     def refused(self) -> int:
         """How many connections of other users were refused."""
-        return self._gate.refused
+        return self._server.refused
 
     async def __aenter__(self) -> LocalApi:
-        # The C core writes lines of its own to stderr; what matters comes as a status anyway.
-        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-        import grpc
-
-        self._gate.prepare()
-        options = [
-            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-            ("grpc.max_send_message_length", -1),
-            *OPTIONS,
-        ]
-        server = grpc.aio.server(options=options)
-        server.add_generic_rpc_handlers((_handlers(self._service),))
-        try:
-            server.add_insecure_port(grpc_target(self._gate.inner))
-        except RuntimeError as error:
-            raise DraError(
-                f"The local API cannot listen on {self._gate.inner}: {error}.", "Look at the rights of its directory."
-            ) from error
-        await server.start()
-        self._server = server
-        try:
-            self._gate.open()
-        except BaseException:
-            await self.stop(0.0)
-            raise
-        log.info("local API listens socket=%s", self._gate.path)
+        await self._server.start()
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
@@ -74,11 +45,8 @@ class LocalApi:
 
     async def stop(self, grace: float) -> None:
         """Take no more calls, let those under way end within ``grace`` seconds, then cut them."""
-        server, self._server = self._server, None
         self._events.close()  # watchers would use up the grace
-        if server is not None:
-            await server.stop(grace)
-        await self._gate.close()
+        await self._server.stop(grace)
 
 
 def _handlers(service: object) -> grpc.GenericRpcHandler:

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The socket of the agent's local API: who connects is known before a byte of his is read.
+"""The sockets of the agent's own APIs: who connects is known before a byte of his is read.
 
 gRPC's server for Python tells nobody who is at the other end of a unix socket, and binds its socket with whatever mode
 the umask leaves. So the agent listens here itself. Each connection is looked at with SO_PEERCRED, and only those of
@@ -24,6 +24,7 @@ import typing as t
 
 from ..checkpoint.errors import DraError
 from ..checkpoint.file_errors import from_os_error
+from ..checkpoint.procfs import read_process
 from ..driver.endpoint import check_length
 
 log = logging.getLogger(__name__)
@@ -57,15 +58,20 @@ class Peer(t.NamedTuple):
 
 
 class Gate:
-    """Listens on ``path`` and hands connections of ``users`` on to a server on ``inner``."""
+    """Listens on ``path`` and hands connections of ``users`` on to a server on ``inner``.
 
-    def __init__(self, path: str, users: t.Collection[int] | None = None) -> None:
+    ``what`` is what is served there, for messages. ``users`` are root and the agent's own user unless given.
+    """
+
+    def __init__(self, path: str, what: str, users: t.Collection[int] | None = None) -> None:
         self.path = path
+        self.what = what
         self.refused = 0
         self._users = {0, os.geteuid()} if users is None else set(users)
         self._folder = path + ".d"
         self._numbers = itertools.count(1)
         self._listener: socket.socket | None = None
+        self._own: os.stat_result | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._relays: set[asyncio.Task[None]] = set()
 
@@ -75,35 +81,33 @@ class Gate:
         return os.path.join(self._folder, "s")
 
     def prepare(self) -> None:
-        """Make the directories, the private one empty. Raises DraError."""
+        """Make the directories, the private one empty, and make way for the socket. Raises DraError."""
         check_length(self.path)
         check_length(os.path.join(self._folder, f"{2**32}.{2**22}.{10**6}"))
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
+            _clear_way(self.path)  # before anything of another agent is touched
             with contextlib.suppress(FileNotFoundError):
                 # What an agent left that was killed. A link is not followed: rmtree refuses it.
                 shutil.rmtree(self._folder)
             os.mkdir(self._folder, mode=0o700)
         except OSError as error:
-            raise from_os_error(error, self._folder, "could not be made for the local API") from error
+            raise from_os_error(error, self._folder, f"could not be made for the {self.what}") from error
 
     def open(self) -> None:
         """Listen. The socket has mode 0600 before anybody can connect. Raises DraError."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
-            _clear_way(self.path)
             listener.bind(self.path)
             # Until it listens, every attempt to connect is refused.
             os.chmod(self.path, 0o600)
+            self._own = os.lstat(self.path)
             listener.listen(64)
         except OSError as error:
             listener.close()
-            raise from_os_error(error, self.path, "could not be made as the socket of the local API") from error
-        except DraError:
-            listener.close()
-            raise
+            raise from_os_error(error, self.path, f"could not be made as the socket of the {self.what}") from error
         self._listener = listener
-        self._accepting = asyncio.get_running_loop().create_task(self._accept(listener), name="local API")
+        self._accepting = asyncio.get_running_loop().create_task(self._accept(listener), name=self.what)
 
     async def close(self) -> None:
         """Listen no more, cut what is connected, and leave nothing behind."""
@@ -113,10 +117,15 @@ class Gate:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if listener is not None:
+            self._remove_own()  # first: as long as it is open, no other socket gets its inode
             listener.close()
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self.path)
         await asyncio.to_thread(shutil.rmtree, self._folder, True)
+
+    def _remove_own(self) -> None:
+        """Remove the socket, unless somebody has put another one in its place meanwhile."""
+        with contextlib.suppress(FileNotFoundError):
+            if self._own is not None and os.path.samestat(os.lstat(self.path), self._own):
+                os.unlink(self.path)
 
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -124,16 +133,16 @@ class Gate:
             try:
                 connection, _address = await loop.sock_accept(listener)
             except OSError as error:  # out of descriptors, for example: it passes
-                log.warning("local API cannot accept a connection error=%s", error)
+                log.warning("%s cannot accept a connection error=%s", self.what, error)
                 await asyncio.sleep(1.0)
                 continue
             peer = Peer.of(connection)
             if peer.uid not in self._users:
                 self.refused += 1
-                log.warning("local API refused a user uid=%d pid=%d", peer.uid, peer.pid)
+                log.warning("%s refused a user uid=%d pid=%d", self.what, peer.uid, peer.pid)
                 connection.close()
                 continue
-            task = loop.create_task(self._relay(connection, peer), name=f"local API for {peer}")
+            task = loop.create_task(self._relay(connection, peer), name=f"{self.what} for {peer}")
             self._relays.add(task)
             task.add_done_callback(self._relays.discard)
 
@@ -155,7 +164,7 @@ class Gate:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
         except OSError as error:
-            log.warning("local API cannot serve a connection uid=%d pid=%d error=%s", peer.uid, peer.pid, error)
+            log.warning("%s cannot serve uid=%d pid=%d error=%s", self.what, peer.uid, peer.pid, error)
         finally:
             inner.close()
             connection.close()
@@ -187,15 +196,22 @@ def _clear_way(path: str) -> None:
         probe.settimeout(2.0)
         try:
             probe.connect(path)
+            listener = _described(Peer.of(probe).pid)
         except (ConnectionRefusedError, FileNotFoundError):
             os.unlink(path)
             return
         except OSError as error:
             if error.errno != errno.EAGAIN and not isinstance(error, TimeoutError):
                 raise
-        raise DraError(
-            f"Another process listens on {path}.",
-            "Stop the other agent, or set another socket.",
-            path=path,
-            errno="EADDRINUSE",
-        )
+            listener = "it does not say which"
+    raise DraError(
+        f"Another process listens on {path}: {listener}.",
+        "Stop it, or set another socket.",
+        path=path,
+        errno="EADDRINUSE",
+    )
+
+
+def _described(pid: int) -> str:
+    process = read_process(pid)
+    return f"pid {pid}" if process is None else f"pid {pid} ({process.name})"

@@ -317,16 +317,26 @@ async def test_what_is_in_the_way_stays(node: Node) -> None:
 @pytest.mark.asyncio
 async def test_a_second_agent_does_not_take_the_socket(node: Node, root: pathlib.Path) -> None:
     async with running(node) as agent:
-        gate = Gate(str(agent.socket))
-        with pytest.raises(DraError, match="Another process listens"):
-            gate.open()
-        assert (await agent.client.version())["version"] == VERSION
+        gate = Gate(str(agent.socket), "local API")
+        with pytest.raises(DraError, match=rf"Another process listens on .*: pid {os.getpid()} \("):
+            gate.prepare()
+        async with connected(str(agent.socket)) as another:
+            assert (await another.version())["version"] == VERSION
+
+
+@pytest.mark.asyncio
+async def test_a_socket_that_somebody_else_put_there_stays(node: Node) -> None:
+    async with running(node) as agent:
+        agent.socket.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(agent.socket))
+    assert agent.socket.is_socket()
 
 
 @pytest.mark.report("F026")
 def test_a_path_that_is_too_long_is_told(tmp_path: pathlib.Path) -> None:
     with pytest.raises(DraError, match="can have 107 at most"):
-        Gate(str(tmp_path / ("x" * 120))).prepare()
+        Gate(str(tmp_path / ("x" * 120)), "local API").prepare()
 
 
 def test_a_link_in_place_of_the_private_directory_is_not_followed() -> None:
@@ -336,5 +346,5 @@ def test_a_link_in_place_of_the_private_directory_is_not_followed() -> None:
         (precious / "file").touch()
         (pathlib.Path(folder) / "agent.sock.d").symlink_to(precious)
         with pytest.raises(DraError):
-            Gate(f"{folder}/agent.sock").prepare()
+            Gate(f"{folder}/agent.sock", "local API").prepare()
         assert (precious / "file").exists()
