@@ -14,7 +14,7 @@ import typing as t
 
 from ..cdi.registry import Registry
 from ..checkpoint import store
-from ..checkpoint.diagnosis import REFUSED, diagnose
+from ..checkpoint.diagnosis import REFUSED, Diagnosis, diagnose
 from ..checkpoint.entries import Entry
 from ..checkpoint.errors import DraError
 from ..checkpoint.file_errors import MissingFileError, StoreError
@@ -68,19 +68,15 @@ def read_sources(
 ) -> Sources:
     """Read what is on this node. A source that cannot be read is a finding, never an error."""
     sources = Sources(kubelet_root)
-    _read_manager(sources, state_directory)
-    _read_kubelet(sources)
-    _read_drivers(sources)
-    try:
-        sources.cdi = Registry.load(cdi_directories or None)
-        sources.findings += sources.cdi.findings
-    except DraError as error:
-        place = ", ".join(cdi_directories or ())
-        sources.findings.append(Finding("cdi_unreadable", "error", place, error.message, error.hint, error.facts))
+    read_manager(sources, state_directory)
+    read_kubelet(sources)
+    read_drivers(sources)
+    read_cdi(sources, cdi_directories, lambda: Registry.load(cdi_directories or None))
     return sources
 
 
-def _read_manager(sources: Sources, state_directory: str) -> None:
+def read_manager(sources: Sources, state_directory: str) -> None:
+    """What our own manager recorded."""
     settings = Settings(state_directory)
     try:
         with StateDirectory(state_directory) as directory:
@@ -95,17 +91,27 @@ def _read_manager(sources: Sources, state_directory: str) -> None:
     sources.findings += loaded.findings
 
 
-def _read_kubelet(sources: Sources) -> None:
+def read_kubelet(sources: Sources) -> None:
+    """What the kubelet recorded."""
     path = os.path.join(sources.kubelet_root, STATE_FILE_NAME)
     try:
         data = store.read_file(path, follow=True).data
     except MissingFileError:
         return
     except StoreError as error:
-        sources.kubelet = None
-        sources.unreadable("kubelet_state_unreadable", path, error)
+        take_unreadable_kubelet(sources, path, error)
         return
-    diagnosis = diagnose(data)
+    take_kubelet(sources, path, diagnose(data))
+
+
+def take_unreadable_kubelet(sources: Sources, path: str, error: DraError) -> None:
+    """Note that what the kubelet recorded is not known."""
+    sources.kubelet = None
+    sources.unreadable("kubelet_state_unreadable", path, error)
+
+
+def take_kubelet(sources: Sources, path: str, diagnosis: Diagnosis) -> None:
+    """Take what the kubelet recorded from its file as it was diagnosed."""
     sources.kubelet = {entry.uid: entry for entry in diagnosis.entries}
     if diagnosis.found is None:
         sources.complete = False  # these were saved from a damaged file, others may have been lost
@@ -116,7 +122,18 @@ def _read_kubelet(sources: Sources) -> None:
         sources.findings.append(Finding("kubelet_state_refused", "error", path, text, remedy))
 
 
-def _read_drivers(sources: Sources) -> None:
+def read_cdi(sources: Sources, directories: t.Sequence[str] | None, load: t.Callable[[], Registry]) -> None:
+    """The CDI specs, as ``load`` brings them from ``directories``."""
+    try:
+        sources.cdi = load()
+        sources.findings += sources.cdi.findings
+    except DraError as error:
+        place = ", ".join(directories or ())
+        sources.findings.append(Finding("cdi_unreadable", "error", place, error.message, error.hint, error.facts))
+
+
+def read_drivers(sources: Sources) -> None:
+    """What drivers keep in files of their own below the kubelet's root."""
     pattern = os.path.join(glob.escape(sources.kubelet_root), "plugins", "*", "checkpoint.json")
     for path in sorted(glob.glob(pattern)):
         driver = os.path.basename(os.path.dirname(path))

@@ -8,6 +8,8 @@ inotify is missing or its queue overflows, changes are only seen later.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ctypes
 import os
 import struct
@@ -48,6 +50,18 @@ class Inotify:
             if directory is not None and mask & (_DELETE | _MOVED_FROM):
                 removed.add(os.path.join(directory, name))
         return removed
+
+    async def wait(self, seconds: float) -> None:
+        """Return when there is an event to read, or after so many seconds."""
+        loop = asyncio.get_running_loop()
+        readable = asyncio.Event()
+        loop.add_reader(self.fd, readable.set)
+        try:
+            with contextlib.suppress(asyncio.TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await readable.wait()
+        finally:
+            loop.remove_reader(self.fd)
 
     def _events(self) -> t.Iterator[tuple[int, int, str]]:
         while True:

@@ -132,13 +132,4 @@ async def _wait(events: Inotify | None, timings: Timings) -> None:
     if events is None:
         await asyncio.sleep(timings.poll)
         return
-    loop = asyncio.get_running_loop()
-    readable = asyncio.Event()
-    loop.add_reader(events.fd, readable.set)
-    try:
-        async with asyncio.timeout(timings.rescan):
-            await readable.wait()
-    except asyncio.TimeoutError:
-        pass
-    finally:
-        loop.remove_reader(events.fd)
+    await events.wait(timings.rescan)
