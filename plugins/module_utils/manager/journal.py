@@ -79,6 +79,12 @@ class Journal:
             self._writer = asyncio.create_task(self._write_all(), name="dra-state-writer")
         await settled(commit.done)
 
+    async def prove(self) -> None:
+        """When the last write failed, write everything once more to see whether that works. Raises as `commit` does."""
+        if self.failure is not None:
+            self._uncertain = True
+            await self.commit({})
+
     async def close(self) -> None:
         """Finish what is under way and take nothing more."""
         self._closed = True

@@ -112,7 +112,7 @@ def _contradiction(claims: t.Sequence[ClaimState]) -> str:
 def _way_out(path: str) -> str:
     return (
         f"Look at it with nodeops.dra.checkpoint_info (path={shown(path)}) and mend it with "
-        "nodeops.dra.checkpoint (state=repaired, or state=restored from a backup), while no agent runs."
+        "nodeops.dra.checkpoint (state=repaired, or state=restored from a backup). An agent goes on by itself then."
     )
 
 

@@ -8,6 +8,7 @@ Kubernetes symbols: ``dra.Manager`` and its ``Manager`` interface in pkg/kubelet
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
 import time
@@ -96,20 +97,12 @@ class DraManager:
         """
         observer = observer or Observer()
         this_boot = await asyncio.to_thread(boot_id)
-        opening = asyncio.get_running_loop().run_in_executor(
-            None, functools.partial(open_files, settings, this_boot, now=now)
-        )
-        try:
-            files = await settled(opening)
-        except asyncio.CancelledError:
-            if opening.exception() is None:  # nobody else would give back the lock
-                await asyncio.to_thread(opening.result().close)
-            raise
-        table = ClaimTable(files.records)
+        files = await _opened(settings, this_boot, now)
         clock = asyncio.get_running_loop().time
+        table, journal = _started(files, observer)
         context = Context(
             table=table,
-            journal=Journal(files.write, files.records, applied=table.apply, observer=observer),
+            journal=journal,
             locks=KeyedLocks(),
             drivers=drivers,
             calls=DriverCalls(drivers, observer),
@@ -134,6 +127,23 @@ class DraManager:
     def degraded(self) -> DraError | None:
         """Why nothing can be prepared or unprepared, None when it can as far as anybody knows."""
         return self._files.damaged or self._files.unwritable or self._context.journal.failure
+
+    async def recover(self) -> bool:
+        """When ``degraded``: look whether the cause is gone, and go on from what the files say then.
+
+        Returns whether the manager is of use. Raises DraError when that cannot be told now: somebody has the lock.
+        """
+        if self._files.damaged is not None or self._files.unwritable is not None:
+            files = await _opened(dataclasses.replace(self._settings, lock_timeout=0.0), self.boot_id, self._now)
+            # Whoever still works with the former table fails when it commits: its files are never written.
+            former, self._files = self._files, files
+            table, journal = _started(files, self._context.observer)
+            self._context = dataclasses.replace(self._context, table=table, journal=journal)
+            await asyncio.to_thread(former.close)
+        else:
+            with contextlib.suppress(DraError):  # which is `degraded` then
+                await self._context.journal.prove()
+        return self.degraded is None
 
     # Prepare and unprepare
 
@@ -367,3 +377,20 @@ class DraManager:
         uid, claim = error.facts.get("claim_uid"), error.facts.get("claim")
         if uid and claim:
             self._context.failures.failed(PREPARE, str(uid), str(claim), error.message)
+
+
+async def _opened(settings: Settings, boot_id: str, now: t.Callable[[], float]) -> ManagerFiles:
+    opening = asyncio.get_running_loop().run_in_executor(
+        None, functools.partial(open_files, settings, boot_id, now=now)
+    )
+    try:
+        return await settled(opening)
+    except asyncio.CancelledError:
+        if opening.exception() is None:  # nobody else would give back the lock
+            await asyncio.to_thread(opening.result().close)
+        raise
+
+
+def _started(files: ManagerFiles, observer: Observer) -> tuple[ClaimTable, Journal]:
+    table = ClaimTable(files.records)
+    return table, Journal(files.write, files.records, applied=table.apply, observer=observer)

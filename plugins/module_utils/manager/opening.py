@@ -55,7 +55,8 @@ class Settings:
 class ManagerFiles:
     """The open files of a manager, and what was in them.
 
-    ``damaged`` says why the state cannot be used at all, ``unwritable`` why it can only be read.
+    ``damaged`` says why the state cannot be used at all, ``unwritable`` why it can only be read. Either way nothing is
+    ever written through these files and nobody is kept from mending them: the lock is free.
     """
 
     directory: StateDirectory
@@ -127,6 +128,9 @@ def open_files(settings: Settings, boot_id: str, *, now: t.Callable[[], float]) 
             files.damaged.facts,
         )
         files.findings.append(finding)
+    if files.durable is None and files.lock is not None:
+        files.lock.release()
+        files.lock = None
     return files
 
 
@@ -137,6 +141,7 @@ def _make_durable(settings: Settings, files: ManagerFiles, notes: Notes, notes_c
         try:
             files.durable.write_notes(notes.claims)
         except StoreError as error:
+            files.durable, files.unwritable = None, error
             files.findings.append(_not_writable(settings, error))
 
 
