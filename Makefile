@@ -18,7 +18,7 @@ VENV_KEY := $(shell cat requirements/*.txt hack/make_venv.py | sha256sum | cut -
 READY := $(VENV)/.ready-$(VENV_KEY)
 GATE = $(VENV)/bin/python hack/gate.py
 
-.PHONY: help venv quickstart test lint sanity units integration bench fuzz soak kills contract build format proto clean
+.PHONY: help venv quickstart test lint sanity units integration bench fuzz soak kills contract build wheelhouse format proto clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -64,8 +64,11 @@ kills: $(READY) ## Kill processes at every step, then the node agent under load 
 contract: $(READY) ## Contract of an API server: the embedded one, or that of a cluster (KUBECONFIG=FILE)
 	@CONTRACT_KUBECONFIG='$(if $(filter command,$(firstword $(origin KUBECONFIG))),$(KUBECONFIG))' $(GATE) contract
 
-build: $(READY) ## Collection archive and dra-checkpoint.pyz in dist/
+build: $(READY) ## Collection archive, archive for nodes and dra-checkpoint.pyz in dist/
 	@$(GATE) build
+
+wheelhouse: $(READY) ## Wheels for nodes without an index in dist/wheelhouse (WHEEL_PYTHONS, WHEEL_PLATFORM)
+	@WHEEL_PYTHONS="$(WHEEL_PYTHONS)" WHEEL_PLATFORM="$(WHEEL_PLATFORM)" $(GATE) wheelhouse
 
 format: $(READY) ## Let ruff put the sources in shape
 	@$(VENV)/bin/ruff check --quiet --fix --unsafe-fixes --exit-zero --select UP,I . && $(VENV)/bin/ruff format --quiet .

@@ -82,8 +82,15 @@ def proto() -> int:
     return foreground("proto", [sys.executable, "hack/gen_proto.py"], "hack/gen_proto.py")
 
 
+def wheelhouse() -> int:
+    """Wheels for nodes without an index, and the proof that the daemons run from them."""
+    folder = str(ROOT / "dist" / "wheelhouse")
+    filled = foreground("wheels", [sys.executable, "hack/wheelhouse.py", folder], "hack/wheelhouse.py")
+    return filled or foreground("node trial", [sys.executable, "hack/node_trial.py", folder], "hack/node_trial.py")
+
+
 def build() -> int:
-    """Collection archive and zipapp in ``dist``."""
+    """Collection archive, archive for nodes and zipapp in ``dist``."""
     started = time.monotonic()
     dist = ROOT / "dist"
     dist.mkdir(exist_ok=True)
@@ -92,6 +99,7 @@ def build() -> int:
         commands = [
             Command("archive", ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(dist)], copy),
             Command("zipapp", [sys.executable, "hack/build_zipapp.py", str(dist / "dra-checkpoint.pyz")]),
+            Command("node archive", [sys.executable, "hack/build_node_archive.py", str(dist)]),
         ]
         failed = [command for command in commands if command.run().status]
     for command in failed:
@@ -111,4 +119,5 @@ PROGRAMS: dict[str, t.Callable[[], int]] = {
     "contract": contract,
     "proto": proto,
     "build": build,
+    "wheelhouse": wheelhouse,
 }
