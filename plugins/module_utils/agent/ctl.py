@@ -70,6 +70,9 @@ async def _run(options: argparse.Namespace) -> int:
         if options.command == "drivers":
             drivers = await client.drivers()
             return _show(options, drivers, ctl_tables.drivers_text(drivers))
+        if options.command == "version":
+            version = await client.version()
+            return _show(options, version, ctl_tables.version_text(version))
         findings = await client.findings()
         _show(options, {"findings": findings}, ctl_tables.findings_text(findings))
         return EXIT_FINDINGS if any(one["severity"] == "error" for one in findings) else EXIT_FINE
@@ -194,6 +197,7 @@ def _parser() -> argparse.ArgumentParser:
     claims.add_argument("--namespace", default="", metavar="NAME", help="only those of this namespace")
     command("drivers", "List drivers and their sockets.")
     command("findings", "Tell what is not as it should be.")
+    command("version", "Tell who answers, and for which directories.")
     resources = command("resources", "Tell the CDI names that the containers of a pod get.")
     _add_pod(resources)
     resources.add_argument("--container", default="", metavar="NAME", help="only this container")

@@ -72,6 +72,16 @@ def findings_text(findings: t.Sequence[Json]) -> str:
     return "\n".join(visible(line).rstrip() for line in lines if line.strip()) + "\n"
 
 
+def version_text(version: Json) -> str:
+    """Who answers, one line for each thing that it says of itself."""
+    lines = []
+    for name, value in sorted(version.items()):
+        text = ", ".join(value) if isinstance(value, list) else str(value)
+        if text:
+            lines.append(f"{name.replace('_', ' ')}: {text}")
+    return "\n".join(visible(line) for line in lines) + "\n"
+
+
 def change_text(result: Json, check: bool) -> str:
     """What a change did, or would do."""
     lines = []

@@ -15,6 +15,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent import ctl, ctl_tables
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.version import VERSION
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Json, Node, recorded
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.running_agent import RunningAgent, running
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import claim, pod
@@ -78,6 +79,16 @@ async def test_prepare_look_and_unprepare(node: Node) -> None:
     assert drivers.out.splitlines()[1].split()[:3] == [GPU, "connected", "1"]
     assert gone == (0, f"called NodeUnprepareResources of {GPU} for u-1\nreleased u-1\n", "")
     assert nothing == (0, "nothing has changed\n", "")
+
+
+@pytest.mark.asyncio
+async def test_who_answers(node: Node) -> None:
+    async with running(node) as agent:
+        text = await ask(agent, "version")
+        found = await ask(agent, "version", "--output", "json")
+    assert (found.status, found.json["version"], found.json["mode"]) == (0, VERSION, "manage")
+    assert f"version: {VERSION}" in text.out.splitlines()
+    assert f"kubelet root: {found.json['kubelet_root']}" in text.out.splitlines()
 
 
 @pytest.mark.asyncio
