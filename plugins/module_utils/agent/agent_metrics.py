@@ -42,6 +42,12 @@ AGENT_METRICS: tuple[Metric, ...] = (
         "counter",
         "Connections to the local API that were refused because of their user.",
     ),
+    Metric(
+        "nodeops_dra_pod_resources_requests_total",
+        "counter",
+        "Calls of the PodResources API.",
+        {"method": "List, Get or GetAllocatableResources.", "code": "The gRPC status, such as OK or UNAVAILABLE."},
+    ),
 )
 
 

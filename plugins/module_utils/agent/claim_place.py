@@ -80,9 +80,7 @@ class AgentManager:
 
     def records(self) -> Records:
         """From the manager's table. Raises DegradedError when it could not read its file: nothing is known then."""
-        for finding in self.agent_manager.findings():
-            if finding.code == "state_damaged":
-                raise DegradedError(finding.text, finding.remedy, **finding.facts)
+        check_known(self.agent_manager)
         return {report.record.state.uid: report.record for report in self.agent_manager.claims()}
 
     def registry(self) -> contextlib.AbstractAsyncContextManager[DriverRegistry]:
@@ -92,6 +90,13 @@ class AgentManager:
     def manager(self, drivers: DriverRegistry) -> contextlib.AbstractAsyncContextManager[DraManager]:
         """The agent's own."""
         return contextlib.nullcontext(self.agent_manager)
+
+
+def check_known(manager: DraManager) -> None:
+    """Raise DegradedError when a manager could not read its file: nothing of what it has prepared is known then."""
+    for finding in manager.findings():
+        if finding.code == "state_damaged":
+            raise DegradedError(finding.text, finding.remedy, **finding.facts)
 
 
 def _make_directory(path: str) -> None:

@@ -101,6 +101,8 @@ class LocalService:
         place = AgentManager(self._place.manager, self._place.registry)
         log.info("change asked for state=%s uid=%d pid=%d check=%s", state, peer.uid, peer.pid, message_.check)
         result = await work(request, self._place.fetch, check=message_.check, place=place)
+        if state == PREPARED and not message_.check and (request.pod or {}).get("spec") is not None:
+            self._place.given_pods.add(t.cast("JsonObject", request.pod))
         if result["changed"] and not message_.check:
             for subject in sorted({*result["before"], *result["after"]}):
                 self._place.events.add(_EVENTS[state], subject, f"asked by {request.by}")

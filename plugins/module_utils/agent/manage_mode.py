@@ -32,6 +32,8 @@ from .kubelet_claims import read_kubelet_claims
 from .local_service import LocalService
 from .mode import Job
 from .node_pods import NodePods
+from .pod_resources import PodResources
+from .pod_resources_api import PodResourcesApi, refuse_beside_kubelet
 from .settings import ClaimSettings, KubernetesSettings, NodeSettings
 from .workplace import Directories, Workplace
 
@@ -72,6 +74,8 @@ class ManageMode:
             stack.callback(manager.health.listen(_HealthTeller(place, observer)))
             if kubernetes.enabled:
                 self._follow(place, node, claims, kubernetes)
+            if node.pod_resources_socket is not None:
+                await self._serve_pod_resources(stack, place, node.pod_resources_socket)
             self._stack = stack.pop_all()
         self._place = place
         export(context.metrics, place, self._pods, self._keeper)
@@ -88,10 +92,16 @@ class ManageMode:
         place.node_name = node.name or socket.gethostname().lower()
         options = {"kubeconfig": kubernetes.kubeconfig, "context": kubernetes.context}
         self._pods = NodePods(place.node_name, options)
-        place.fetch, place.find_pod = self._pods.fetch, self._pods.find
+        place.fetch = self._pods.fetch
+        place.pod_sources.insert(0, self._pods)
         place.more_findings.append(self._pods.findings)
         backoff = Backoff(cap=claims.retry_limit)
         self._keeper = Keeper(place, self._pods, period=claims.reconcile_period, backoff=backoff)
+
+    async def _serve_pod_resources(self, stack: contextlib.AsyncExitStack, place: Workplace, path: str) -> None:
+        await asyncio.to_thread(refuse_beside_kubelet, path, place.directories.kubelet_root)
+        api = await stack.enter_async_context(PodResourcesApi(path, PodResources(place)))
+        self._context.metrics.read_values("nodeops_dra_pod_resources_requests_total", lambda: {**api.calls})
 
     def jobs(self) -> list[Job]:
         """Follow pods and drivers."""

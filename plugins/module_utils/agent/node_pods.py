@@ -94,15 +94,23 @@ class NodePods:
         return [Finding("api_not_followed", "error", f"node {self.node_name}", text, remedy)]
 
     def find(self, uid: str, namespace: str, name: str) -> JsonObject | None:
-        """A pod by its UID, or by namespace and name if that is empty (a `workplace.FindPod`)."""
+        """A pod by its UID, or by namespace and name if that is empty."""
         pod = self.store.by_uid(uid) if uid else self.store.get(name, namespace)
         if pod is not None and name and identity(pod)[1:] != (namespace, name):
             return None
         return pod
 
+    def alive(self) -> list[JsonObject]:
+        """All pods that may still run."""
+        return [pod for pod in self.store if is_alive(pod)]
+
     def active(self) -> set[str]:
         """UIDs of all pods that may still run."""
-        return {identity(pod)[0] for pod in self.store if is_alive(pod)}
+        return {identity(pod)[0] for pod in self.alive()}
+
+    def missing(self) -> str:
+        """Why pods may be missing, empty once all were seen."""
+        return "" if self.synced else self.problem()
 
     async def fetch(self, kind: str, namespace: str, name: str) -> JsonObject:
         """One object as the API has it now (a `claim_request.Fetch`)."""

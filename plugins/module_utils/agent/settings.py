@@ -78,6 +78,13 @@ _NODE: Schema = {
             "/run/dra/agent.sock",
             "The socket of the local API. Only root and the agent's own user may use it.",
         ),
+        "pod_resources_socket": _path(
+            None,
+            "/var/lib/kubelet/pod-resources/kubelet.sock",
+            "Where to serve the PodResources API, from which monitoring agents learn which container has which device. "
+            "Absent: nowhere. On a node without a kubelet give the path where they look for it, that of the example; "
+            "the agent refuses it while a kubelet runs there. Only root and the agent's own user may use it.",
+        ),
     },
 }
 
@@ -146,6 +153,7 @@ class NodeSettings:
     registry_directory: str | None
     cdi_directories: tuple[str, ...] | None
     socket: str
+    pod_resources_socket: str | None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,9 +14,7 @@ from ..manager.manager import DraManager
 from ..resource.view import JsonObject
 from .claim_request import Fetch
 from .events import EventLog
-
-FindPod = t.Callable[[str, str, str], t.Optional[JsonObject]]
-"""UID, namespace and name to the pod of this node as the API has it; the UID may be empty."""
+from .pod_sources import GivenPods, PodSource
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +36,12 @@ async def no_api(kind: str, namespace: str, name: str) -> JsonObject:
     )
 
 
-def _no_pod(_uid: str, _namespace: str, _name: str) -> None:
-    return None
-
-
 @dataclasses.dataclass
 class Workplace:
-    """Made once the manager is open. ``more_findings`` are those of parts that came later, such as the API's."""
+    """Made once the manager is open. ``more_findings`` are those of parts that came later, such as the API's.
+
+    ``pod_sources`` go from the best informed to the last; ``given_pods`` is always the last.
+    """
 
     directories: Directories
     manager: DraManager
@@ -53,5 +50,15 @@ class Workplace:
     mode: str = "manage"
     node_name: str = ""
     fetch: Fetch = no_api
-    find_pod: FindPod = _no_pod
     more_findings: list[t.Callable[[], list[Finding]]] = dataclasses.field(default_factory=list)
+    given_pods: GivenPods = dataclasses.field(init=False)
+    pod_sources: list[PodSource] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.given_pods = GivenPods(self.manager.pod_might_need_unprepare)
+        self.pod_sources = [self.given_pods]
+
+    def find_pod(self, uid: str, namespace: str, name: str) -> JsonObject | None:
+        """A pod of this node by its UID, or by namespace and name if that is empty."""
+        found = (source.find(uid, namespace, name) for source in self.pod_sources)
+        return next((pod for pod in found if pod is not None), None)

@@ -79,12 +79,13 @@ def cdi_devices(
 def claim_infos(
     table: ClaimTable, pod: JsonObject, container: str, *, deterministic_names: bool = False
 ) -> list[ClaimInfo]:
-    """The claims of a container with the devices that are recorded for it. A claim that is not known is left out."""
+    """The claims of a container with the devices that are recorded for it. What the pod does not hold is left out."""
     infos = []
+    pod_uid = pod_view(pod).required_text("metadata", "uid")
     for use in _container(pod, container).claims:
         claim_name = _claim_name(pod, use, deterministic_names)
         entry, record = (None, None) if claim_name is None else _find(table, pod, claim_name)
-        if entry is not None and record is not None:
+        if entry is not None and record is not None and pod_uid in record.state.pod_uids:
             devices = tuple(_devices(record.state.drivers, use.request))
             infos.append(ClaimInfo(entry.uid, entry.name, entry.namespace, devices))
     return infos
