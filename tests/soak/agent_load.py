@@ -101,28 +101,33 @@ class Load:
 
     async def add_pod(self) -> None:
         """A pod on the node, with new claims or a part in one that another pod uses."""
-        self._number += 1
-        name = f"p{self._number}"
         shared = [one for one in self.claims.values() if one.living]
-        claims = [await self._make_claim() for _one in range(self._chance.choice((1, 1, 2)))]
-        used = [one for one in claims if one is not None]
+        made = []
+        for _one in range(self._chance.choice((1, 1, 2))):
+            made.append(await self.make_claim(*self._chance.sample(self.node.names, self._chance.choice((1, 1, 1, 2)))))
+        used = [one for one in made if one is not None]
         if shared and self._chance.random() < 0.3:
             used.append(self._chance.choice(shared))
-        if not used:
-            return
+        if used:
+            await self.make_pod(*used)
+
+    async def make_pod(self, *used: Claim) -> Pod:
+        """A pod that uses claims, which are reserved for it."""
+        self._number += 1
         refs = [{"name": one.name, "resourceClaimName": one.name} for one in used]
         container = {"name": "main", "image": "i", "resources": {"claims": [{"name": one.name} for one in used]}}
         spec = {"nodeName": NODE, "containers": [container], "resourceClaims": refs}
-        made = await self._client.create(POD, {"metadata": {"name": name}, "spec": spec}, NS)
-        uid = str(made["metadata"]["uid"])
-        self.pods[uid] = Pod(name, uid, tuple(one.uid for one in used))
+        made = await self._client.create(POD, {"metadata": {"name": f"p{self._number}"}, "spec": spec}, NS)
+        pod = Pod(str(made["metadata"]["name"]), str(made["metadata"]["uid"]), tuple(one.uid for one in used))
+        self.pods[pod.uid] = pod
         for claim in used:
-            claim.pods.add(uid)
-            claim.living.add(uid)
+            claim.pods.add(pod.uid)
+            claim.living.add(pod.uid)
             await self._write_status(claim)
+        return pod
 
-    async def _make_claim(self) -> Claim | None:
-        drivers = self._chance.sample(self.node.names, self._chance.choice((1, 1, 1, 2)))
+    async def make_claim(self, *drivers: str) -> Claim | None:
+        """A claim with a device of each driver; None when one of them has none left."""
         if not all(self._free[name] for name in drivers):
             return None
         requests = [{"name": f"r{n}", "exactly": {"deviceClassName": "any"}} for n, _one in enumerate(drivers)]
@@ -158,7 +163,10 @@ class Load:
 
     async def delete_pod(self) -> None:
         """A pod is deleted by force."""
-        pod = self._chance.choice(self.living)
+        await self.end_pod(self._chance.choice(self.living))
+
+    async def end_pod(self, pod: Pod) -> None:
+        """Delete a pod by force, and what of its claims nobody else uses."""
         pod.ended = True
         await self._client.delete(POD, pod.name, NS, grace_period_seconds=0)
         await self._leave(pod)

@@ -17,7 +17,12 @@ from .workplace import Workplace
 
 AGENT_METRICS: tuple[Metric, ...] = (
     *MANAGER_METRICS,
-    Metric("nodeops_dra_degraded", "gauge", "1 while nothing can be prepared or unprepared, else 0."),
+    Metric(
+        "nodeops_dra_degraded",
+        "gauge",
+        "1 while nothing can be prepared or unprepared, else 0. The findings say why; nodeops.dra.checkpoint mends a "
+        "state file that is damaged.",
+    ),
     Metric(
         "nodeops_dra_findings",
         "gauge",

@@ -73,6 +73,10 @@ class Keeper:
     def driver_returned(self, name: str) -> None:
         """A driver can be called again: what waits may go on."""
         self._place.manager.driver_returned(name)
+        self.try_at_once()
+
+    def try_at_once(self) -> None:
+        """What pods wait for may be there: do not wait for the next try."""
         for uid, changed in self._changed.items():
             if uid not in self._prepared:
                 changed.set()

@@ -22,7 +22,6 @@ from ..manager.device_health import HealthChange
 from ..manager.failures import Backoff
 from ..manager.health_streams import follow_all
 from ..manager.manager import DraManager
-from .after_boot import prepare_again
 from .agent_metrics import AgentObserver, export
 from .claim_request import ClaimRequest
 from .driver_events import follow_drivers
@@ -35,6 +34,7 @@ from .node_pods import NodePods
 from .pod_resources import PodResources
 from .pod_resources_api import PodResourcesApi, refuse_beside_kubelet
 from .settings import ClaimSettings, KubernetesSettings, NodeSettings
+from .state_recovery import keep_state_usable
 from .workplace import Directories, Workplace
 
 log = logging.getLogger(__name__)
@@ -110,11 +110,15 @@ class ManageMode:
         jobs: list[Job] = [
             follow_all(place.registry, place.manager.health),
             follow_drivers(place, returned),
-            prepare_again(place),
+            keep_state_usable(place, self._state_recovered),
         ]
         if self._pods is not None and self._keeper is not None:
             jobs += [self._pods.run(), self._keeper.run()]
         return jobs
+
+    def _state_recovered(self) -> None:
+        if self._keeper is not None:
+            self._keeper.try_at_once()
 
     async def drain(self) -> None:
         """Finish what is under way."""
@@ -144,6 +148,7 @@ class ManageMode:
         found = [
             Check("state", self._probe_state, "What is prepared can be read and written."),
             Check("drivers", self._probe_drivers, "Every registered driver can be called."),
+            Check("claims", self._probe_claims, "Nothing that has to be prepared or unprepared keeps failing."),
         ]
         if self._pods is not None:
             found.append(Check("kubernetes", self._probe_kubernetes, "The pods of this node are followed."))
@@ -161,6 +166,13 @@ class ManageMode:
         if away:
             return Degraded(f"registered, but not connected: {', '.join(away)}")
         return f"{len(drivers)} connected"
+
+    async def _probe_claims(self) -> str | Degraded:
+        failing = self._running.manager.failures()
+        if not failing:
+            return "nothing keeps failing"
+        worst = failing[0]
+        return Degraded(f"{len(failing)} keep failing, such as: {worst.operation} of {worst.claim}: {worst.text}")
 
     async def _probe_kubernetes(self) -> str:
         pods = self._pods
@@ -210,4 +222,5 @@ def _manager_settings(directories: Directories, claims: ClaimSettings) -> openin
         backoff=Backoff(cap=claims.retry_limit),
         cdi_policy=claims.cdi_policy,
         cdi_directories=directories.cdi,
+        own_directory=True,
     )

@@ -30,6 +30,9 @@ from .claim_request import identity
 
 log = logging.getLogger(__name__)
 
+BROKEN_AFTER = 10.0
+"""Seconds of failing requests after which the API counts as not followed. A server that restarts is back by then."""
+
 SILENT_AFTER = 120.0
 """Seconds without news after which the API counts as not followed. A watch brings bookmarks about once a minute."""
 
@@ -79,7 +82,8 @@ class NodePods:
         if not self.synced:
             error = self._reflector.stats.last_error if self._reflector is not None else ""
             return f"the pods of node {self.node_name} were not read yet. {error}".rstrip()
-        if self.lag > SILENT_AFTER:
+        broken = 0.0 if self._reflector is None else self._reflector.broken()
+        if self.lag > SILENT_AFTER or broken > BROKEN_AFTER:
             error = self._reflector.stats.last_error if self._reflector is not None else ""
             return f"no news of the pods of node {self.node_name} for {self.lag:.0f} s. {error}".rstrip()
         return ""

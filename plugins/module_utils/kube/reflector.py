@@ -105,12 +105,17 @@ class Reflector(t.Generic[T]):
         self._watch_failures = self._stale_lists = 0
         self._watch_list = self.settings.watch_list
         self._last_news: float | None = None
+        self._broken_since: float | None = None
 
     def lag(self) -> float:
         """Seconds since the last list, event or bookmark; 0 before ``run``. The measure of health of a watch."""
         if self._last_news is None:
             return 0.0
         return asyncio.get_running_loop().time() - self._last_news
+
+    def broken(self) -> float:
+        """Seconds since lists and watches began to fail, 0 while the last one that was opened has not failed."""
+        return 0.0 if self._broken_since is None else asyncio.get_running_loop().time() - self._broken_since
 
     async def run(self) -> t.NoReturn:
         """List and watch until cancelled.
@@ -138,6 +143,8 @@ class Reflector(t.Generic[T]):
     def _failed(self, error: errors.KubeError, delay: float) -> float:
         """Note a failure and decide whether the next step is a list or the watch again."""
         self.stats.failures += 1
+        if self._broken_since is None:
+            self._broken_since = asyncio.get_running_loop().time()
         if self.stats.last_error != error.message:
             log.warning(
                 "watch or list failed resource=%s retry_in=%.3g error=%s", self.resource.full_name, delay, error
@@ -265,6 +272,7 @@ class Reflector(t.Generic[T]):
                 limits=dataclasses.replace(limits, server=server),
             ) as watch:
                 self.stats.watches += 1
+                self._broken_since = None
                 await self._follow(watch)
         except (errors.BadRequestError, errors.InvalidObjectError, SilentWatchError):
             if self._relist is None or not initial:

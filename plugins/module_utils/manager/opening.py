@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing as t
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from ..checkpoint.errors import DraError
 from ..checkpoint.file_errors import StoreError
 from ..checkpoint.findings import Finding
+from ..checkpoint.leftovers import remove_stale, stale_temporaries
 from ..checkpoint.lock import Lock, LockHeldError, take_lock
 from ..checkpoint.store import StateDirectory
 from .cdi_check import CdiPolicy
@@ -20,6 +22,9 @@ from .forgetting import AuditLog
 from .loading import StateDamagedError, load
 from .notes import Notes
 from .state_file import StateFile
+
+_OLD = 60.0
+"""Seconds after which nobody still writes a temporary file."""
 
 DEFAULT_TIMEOUT = 45.0
 """Seconds for one prepare or unprepare, all waiting included (the kubelet's limit for one call)."""
@@ -31,7 +36,8 @@ class Settings:
 
     ``deterministic_names`` is for clusters up to 1.27, whose generated claims have no random suffix. ``cdi_policy``
     says what a prepared CDI name is that does not resolve in ``cdi_directories`` (None: those that runtimes read by
-    default).
+    default). With ``own_directory`` nobody else writes to the directory: whatever a killed writer left there goes at
+    once, else only what is old enough to be nobody's work.
     """
 
     directory: str
@@ -44,6 +50,7 @@ class Settings:
     deterministic_names: bool = False
     cdi_policy: CdiPolicy = "warn"
     cdi_directories: tuple[str, ...] | None = None
+    own_directory: bool = False
 
     @property
     def state_path(self) -> str:
@@ -107,6 +114,8 @@ def open_files(settings: Settings, boot_id: str, *, now: t.Callable[[], float]) 
         # A full or read-only disk must not take away what is prepared: it can still be handed to containers.
         files.unwritable = error
         files.findings.append(_not_writable(settings, error))
+    if files.lock is not None:
+        _remove_left_over(settings)
     try:
         loaded = load(directory, settings.state_name, settings.notes_name, boot_id)
     except StoreError as error:
@@ -132,6 +141,13 @@ def open_files(settings: Settings, boot_id: str, *, now: t.Callable[[], float]) 
         files.lock.release()
         files.lock = None
     return files
+
+
+def _remove_left_over(settings: Settings) -> None:
+    """Remove files that were half written when their writer was killed, or an agent that dies often fills the disk."""
+    left = [one for one in stale_temporaries(settings.directory) if one.kind == "checkpoint"]
+    with contextlib.suppress(StoreError):  # harmless where they are
+        remove_stale(settings.directory, left, min_age=0.0 if settings.own_directory else _OLD)
 
 
 def _make_durable(settings: Settings, files: ManagerFiles, notes: Notes, notes_changed: bool) -> None:

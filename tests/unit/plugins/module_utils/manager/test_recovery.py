@@ -1,11 +1,13 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A manager whose files could not be used goes on once they can, without a new process."""
+"""A manager whose files could not be used goes on once they can; what a killed one left is removed."""
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
+import time
 import typing as t
 
 import pytest
@@ -126,3 +128,16 @@ async def test_a_state_file_that_was_mended_is_taken_up(node: Node) -> None:
     assert await node.prepare(claim()) == first
     with pytest.raises(LockHeldError):
         take_lock(node.state_path, timeout=0)
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_half_written_files_of_a_killed_manager_are_removed(node: Node, own: bool) -> None:
+    for name, age in ((".1234567890", 3600), (".55", 1), (".profile", 3600)):
+        (node.root / name).write_bytes(b"half")
+        then = time.time() - age
+        os.utime(node.root / name, (then, then))
+    node.settings = dataclasses.replace(node.settings, own_directory=own)
+    await node.start()
+    # A young one may be somebody's work in a directory that is not the manager's own.
+    wanted = [".profile"] if own else [".55", ".profile"]
+    assert sorted(path.name for path in node.root.glob(".*")) == wanted
