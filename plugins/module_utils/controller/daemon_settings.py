@@ -8,10 +8,8 @@ import dataclasses
 import typing as t
 
 from ..daemon.common_settings import LifeSettings, daemon_schema
-from ..daemon.problems import Problem, SettingsError
 from ..daemon.schema import Schema
 from ..daemon.settings import Settings
-from ..kube.errors import ConfigurationError
 from ..kube.lease import LeaseSettings
 from ..kube.options import ConnectionOptions, options_from
 from .settings import ControllerSettings, Switches
@@ -27,7 +25,7 @@ def _optional(description: str, example: t.Any, **more: t.Any) -> Schema:
 
 
 def _file(description: str, example: str) -> Schema:
-    return _optional(description, example, pattern="^/", **{"x-expected": "an absolute path"})
+    return _optional(description, example, pattern="^/", **{"x-expected": "an absolute path", "x-file": True})
 
 
 def _seconds(default: float, description: str, **more: t.Any) -> Schema:
@@ -138,7 +136,7 @@ _CONTROLLER: Schema = {
 _LEASE: Schema = {
     "type": "object",
     "description": "The Lease that lets one of several replicas write at a time. All replicas need the same name and "
-    "namespace. Its times must fulfil duration > renew_deadline > retry.",
+    "namespace.",
     "additionalProperties": False,
     "properties": {
         "name": {
@@ -163,8 +161,13 @@ _LEASE: Schema = {
         "renew_deadline": _seconds(
             LeaseSettings.renew_deadline,
             "How long the leader goes on without a renewal that succeeds. Then it writes nothing more and ends.",
+            **{"x-less-than": "duration"},
         ),
-        "retry": _seconds(LeaseSettings.retry, "Time between two tries to renew or to get the Lease."),
+        "retry": _seconds(
+            LeaseSettings.retry,
+            "Time between two tries to renew or to get the Lease.",
+            **{"x-less-than": "renew_deadline"},
+        ),
         "identity": _optional(
             "Name of this replica in the Lease. Absent: host, process and a random part. A fixed one must be no other "
             "replica's.",
@@ -193,13 +196,8 @@ class Candidacy:
     identity: str | None
 
     def times(self) -> LeaseSettings:
-        """For the election. Raises ``SettingsError`` when the times do not fit together."""
-        try:
-            return LeaseSettings(self.duration, self.renew_deadline, self.retry)
-        except ConfigurationError as error:
-            found = f"{self.duration:g}, {self.renew_deadline:g} and {self.retry:g} seconds"
-            expected = "duration > renew_deadline > retry, such as 15, 10 and 2"
-            raise SettingsError("the section lease", [Problem("lease", "duration", found, expected)]) from error
+        """For the election."""
+        return LeaseSettings(self.duration, self.renew_deadline, self.retry)
 
 
 @dataclasses.dataclass(frozen=True)

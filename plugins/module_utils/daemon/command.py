@@ -61,7 +61,8 @@ def _run(
     daemon: Daemon, options: argparse.Namespace, environ: t.MutableMapping[str, str], output: LogOutput
 ) -> ExitCode:
     def load() -> t.Any:
-        return load_settings(daemon.schema, daemon.name, options.config, environ)
+        with_files = options.check_config  # at a start some of them may be missing and come later
+        return load_settings(daemon.schema, daemon.name, options.config, environ, with_files=with_files)
 
     try:
         settings = load()

@@ -60,6 +60,7 @@ _LOG: Schema = {
 }
 
 _PATH: Schema = {"pattern": "^/", "x-expected": "an absolute path"}
+_FILE: Schema = {**_PATH, "x-file": True}
 
 
 _TLS: Schema = {
@@ -71,14 +72,14 @@ _TLS: Schema = {
     "properties": {
         "certificate_file": {
             "type": ["string", "null"],
-            **_PATH,
+            **_FILE,
             "default": None,
             "examples": ["/etc/nodeops-dra/tls.crt"],
             "description": "The certificate and its chain, PEM. Absent: plain HTTP.",
         },
         "key_file": {
             "type": ["string", "null"],
-            **_PATH,
+            **_FILE,
             "default": None,
             "examples": ["/etc/nodeops-dra/tls.key"],
             "description": "The private key of the certificate, PEM without a passphrase.",
@@ -113,7 +114,7 @@ def _http(port: int) -> Schema:
             "tls": _TLS,
             "token_file": {
                 "type": ["string", "null"],
-                **_PATH,
+                **_FILE,
                 "default": None,
                 "examples": ["/etc/nodeops-dra/metrics.token"],
                 "description": "A file with the bearer token that /metrics and ?verbose ask for. It is read again when "

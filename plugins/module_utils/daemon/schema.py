@@ -8,7 +8,9 @@ section, everything else is a setting. Beside the standard words a setting may h
 - ``x-unit``: what a number counts, for example ``seconds``;
 - ``x-reloadable``: it takes effect on reload (SIGHUP) without a restart; said of a section it holds for all in it;
 - ``x-secret``: its value is never shown;
-- ``x-expected``: a phrase for people that says what ``pattern`` says.
+- ``x-expected``: a phrase for people that says what ``pattern`` says;
+- ``x-less-than``: the name of a setting in the same section whose value is greater;
+- ``x-file``: its value is the path of a file that must be there.
 """
 
 from __future__ import annotations
@@ -44,6 +46,12 @@ class Setting:
     def variable(self) -> str:
         """What follows the daemon's prefix in the name of its environment variable: ``HTTP_PORT``."""
         return "_".join(self.path).upper()
+
+    @property
+    def greater(self) -> tuple[str, ...]:
+        """The path of the setting whose value is always greater; empty when there is none."""
+        name = self.schema.get("x-less-than")
+        return (*self.path[:-1], name) if name else ()
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -99,6 +107,13 @@ def is_service_link(variable: str) -> bool:
     return _SERVICE_LINK.fullmatch(variable) is not None
 
 
+def value_at(values: t.Any, path: t.Sequence[str]) -> t.Any:
+    """The value at ``path`` of values that are nested as in the file and complete."""
+    for part in path:
+        values = values[part]
+    return values
+
+
 def with_defaults(schema: Schema, values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """``values`` with each setting that is absent at its default, in the order of the schema."""
     filled: dict[str, t.Any] = {}
@@ -126,6 +141,9 @@ def schema_faults(schema: Schema) -> list[str]:
             faults.append(f"{dotted(section)}: a section without description")
     for setting in settings_of(schema):
         faults += [f"{setting.key}: {fault}" for fault in _setting_faults(setting)]
+        greater = setting.greater
+        if greater and not ("default" in setting.schema and "default" in schema_at(schema, greater)):
+            faults.append(f"{setting.key}: it is less than {dotted(greater)}, and one of them has no default")
         other = variables.setdefault(setting.variable, setting.key)
         if other != setting.key:
             faults.append(f"{setting.key}: its environment variable is also that of {other}")

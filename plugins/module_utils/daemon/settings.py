@@ -12,8 +12,8 @@ import typing as t
 from ..checkpoint.file_errors import from_os_error
 from .environment import Overrides, read_overrides
 from .problems import Problem, SettingsError
-from .schema import KeyPath, Schema, Setting, settings_of, with_defaults
-from .settings_check import check_values
+from .schema import KeyPath, Schema, Setting, settings_of, value_at, with_defaults
+from .settings_check import check_files, check_order, check_values
 from .settings_text import MAX_BYTES, read_document
 
 T = t.TypeVar("T")
@@ -28,17 +28,11 @@ class Settings:
 
     def section(self, kind: type[T], *path: str) -> T:
         """The section at ``path`` (none: everything) as the dataclass ``kind``, whose fields must be its keys."""
-        values: t.Any = self.values
-        for part in path:
-            values = values[part]
-        return typed(kind, values)
+        return typed(kind, value_at(self.values, path))
 
     def value(self, path: t.Sequence[str]) -> t.Any:
         """One value by its path."""
-        found: t.Any = self.values
-        for part in path:
-            found = found[part]
-        return found
+        return value_at(self.values, path)
 
     def __repr__(self) -> str:
         return "Settings(...)"  # a value may be secret
@@ -52,8 +46,12 @@ class Change:
     pending: tuple[Setting, ...]
 
 
-def load_settings(schema: Schema, name: str, file: str, environ: t.Mapping[str, str]) -> Settings:
+def load_settings(
+    schema: Schema, name: str, file: str, environ: t.Mapping[str, str], *, with_files: bool = False
+) -> Settings:
     """The settings of the daemon ``name`` from ``file`` and its environment variables.
+
+    Files that they name may come later; ``with_files`` wants them to be there now.
 
     Raises SettingsError with every problem there is; StoreError when the file cannot be read.
     """
@@ -68,9 +66,14 @@ def load_settings(schema: Schema, name: str, file: str, environ: t.Mapping[str, 
     told = {problem.key for problem in document.problems}
     problems = [problem for problem in check_values(schema, values, locate) if problem.key not in told]
     problems = [*document.problems, *overrides.problems, *problems]
+    if not problems:
+        complete = with_defaults(schema, values)
+        problems = check_order(schema, complete, locate)
+        if with_files:
+            problems += check_files(schema, complete, locate)
     if problems:
         raise SettingsError(file, sorted(problems, key=_line_order))
-    return Settings(schema, with_defaults(schema, values))
+    return Settings(schema, complete)
 
 
 def default_settings(schema: Schema) -> Settings:

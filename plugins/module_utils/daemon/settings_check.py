@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import typing as t
 
 from .problems import Problem, shown
-from .schema import KeyPath, Schema, dotted, schema_at, settings_of, types_of
+from .schema import KeyPath, Schema, dotted, schema_at, settings_of, types_of, value_at
 
 if t.TYPE_CHECKING:
     import jsonschema
@@ -36,6 +37,37 @@ def check_values(schema: Schema, values: t.Mapping[str, t.Any], locate: Locator)
     for error in jsonschema.Draft202012Validator(schema).iter_errors(values):
         found += checker.problems(error)
     return list(dict.fromkeys(found))
+
+
+def check_order(schema: Schema, values: t.Mapping[str, t.Any], locate: Locator) -> list[Problem]:
+    """Numbers of ``values``, which are complete, that are not less than another one as the schema wants it."""
+    found = []
+    for setting in settings_of(schema):
+        if not setting.greater:
+            continue
+        value, limit = value_at(values, setting.path), value_at(values, setting.greater)
+        if not value < limit:
+            expected = f"less than {dotted(setting.greater)}, which is {limit:g}"
+            hint = setting.schema.get("description", "")
+            found.append(Problem(locate(setting.path), setting.key, f"{value:g}", expected, hint))
+    return found
+
+
+def check_files(schema: Schema, values: t.Mapping[str, t.Any], locate: Locator) -> list[Problem]:
+    """Files that ``values``, which are complete, name, and that are not there or may not be read."""
+    found = []
+    for setting in settings_of(schema):
+        path = value_at(values, setting.path) if setting.schema.get("x-file") else None
+        if path is None or (os.path.isfile(path) and os.access(path, os.R_OK)):
+            continue
+        if not os.path.exists(path):
+            fault = "which does not exist"
+        else:
+            fault = "which may not be read" if os.path.isfile(path) else "which is no file"
+        # The path in full: its end tells what it is.
+        hint = setting.schema.get("description", "")
+        found.append(Problem(locate(setting.path), setting.key, f"{path}, {fault}", "a file that can be read", hint))
+    return found
 
 
 class _Checker:

@@ -8,7 +8,7 @@ import json
 import typing as t
 
 from .environment import variable_prefix
-from .schema import Schema, Setting, settings_of
+from .schema import Schema, Setting, dotted, settings_of
 
 
 def settings_rst(schema: Schema, name: str) -> str:
@@ -34,6 +34,8 @@ def _entry(setting: Setting, prefix: str) -> list[str]:
     if setting.required:
         about.append("Required.")
     about += _limits(schema)
+    if setting.greater:
+        about.append(f"Less than ``{dotted(setting.greater)}``.")
     if schema.get("examples"):
         about.append("Examples: " + ", ".join(map(_literal, schema["examples"])) + ".")
     about.append(f"Variable: ``{prefix}{setting.variable}``.")

@@ -110,7 +110,7 @@ async def test_every_problem_is_told_at_once(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("lease: {duration: 5}", "duration > renew_deadline > retry"),
+        ("lease: {duration: 5}", "lease.renew_deadline: found 10, expected less than lease.duration, which is 5"),
         ("cluster: {kubeconfig: /nonexistent/x}", "/nonexistent/x"),
     ],
 )
@@ -130,3 +130,25 @@ async def test_checking_the_settings_only(tmp_path: pathlib.Path) -> None:
         assert b"can be used" in await daemon.process.stdout.read()
     async with ran(tmp_path, "controller: {workers: 0}", "--check-config") as daemon:
         assert await daemon.ended() == ExitCode.SETTINGS
+
+
+@pytest.mark.asyncio
+async def test_checking_the_settings_tells_what_a_start_would_fail_by(tmp_path: pathlib.Path) -> None:
+    text = f"""
+cluster:
+  kubeconfig: {tmp_path}/none.conf
+  ca_cert: {tmp_path}
+lease:
+  duration: 15
+  renew_deadline: 15
+  retry: 20
+"""
+    async with ran(tmp_path, text, "--check-config") as daemon:
+        assert await daemon.ended() == ExitCode.SETTINGS
+    for line, said in {
+        3: "cluster.kubeconfig: found {}/none.conf, which does not exist, expected a file",
+        4: "cluster.ca_cert: found {}, which is no file, expected a file",
+        7: "lease.renew_deadline: found 15, expected less than lease.duration, which is 15",
+        8: "lease.retry: found 20, expected less than lease.renew_deadline, which is 15",
+    }.items():
+        assert f"controller.yml line {line}: {said.format(tmp_path)}" in daemon.log

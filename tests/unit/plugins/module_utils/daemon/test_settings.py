@@ -48,7 +48,21 @@ OWN: dict[str, Schema] = {
                 "examples": [["gpu.example.com"]],
                 "description": "Their names.",
             },
-            "ratio": {"type": "number", "default": 0.5, "x-unit": "parts of one", "description": "A ratio."},
+            "ratio": {
+                "type": "number",
+                "default": 0.5,
+                "x-unit": "parts of one",
+                "x-less-than": "limit",
+                "description": "A ratio.",
+            },
+            "limit": {"type": "number", "default": 1, "x-unit": "parts of one", "description": "Its limit."},
+            "map": {
+                "type": ["string", "null"],
+                "default": None,
+                "x-file": True,
+                "examples": ["/etc/map"],
+                "description": "A file.",
+            },
         },
     }
 }
@@ -102,10 +116,14 @@ def test_lists_become_tuples_in_a_dataclass(load: Load) -> None:
         password: str
         drivers: tuple[str, ...]
         ratio: float
+        limit: float
+        map: str | None
 
     # get_type_hints looks for names of a local class in the module only.
-    Node.__annotations__ = {"name": str, "password": str, "drivers": tuple[str, ...], "ratio": float}
-    assert load("node: {name: a, drivers: [b], ratio: 1}").section(Node, "node") == Node("a", "x", ("b",), 1.0)
+    hints = {"name": str, "password": str, "drivers": tuple[str, ...], "ratio": float, "limit": float, "map": str}
+    Node.__annotations__ = hints
+    node = load("node: {name: a, drivers: [b], limit: 2}").section(Node, "node")
+    assert node == Node("a", "x", ("b",), 0.5, 2.0, None)
     with pytest.raises(TypeError, match="the settings have"):
         load("node: {name: a}").section(LogSettings, "node")
 
@@ -138,6 +156,42 @@ prot: 9
         "agent.yml line 11: http.tls.key_file: found 'key.pem', expected an absolute path.",
         "agent.yml line 12: prot: found an unknown key, expected a key that is known. Did you mean http.port?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "node:\n  name: a\n  ratio: 1\n",
+            "agent.yml line 3: node.ratio: found 1, expected less than node.limit, which is 1. A ratio.",
+        ),
+        (
+            "node:\n  name: a\n  limit: 0.25\n",
+            "agent.yml line 1: node.ratio: found 0.5, expected less than node.limit, which is 0.25. A ratio.",
+        ),
+    ],
+    ids=["its-own-value", "its-default"],
+)
+def test_numbers_that_contradict_each_other_are_told(load: Load, text: str, problem: str) -> None:
+    assert problems(load, text) == [problem]
+
+
+def test_files_are_looked_for_when_they_are_asked_for(load: Load, tmp_path: pathlib.Path) -> None:
+    load(f"node: {{name: a, map: {tmp_path}/map}}")
+    file = str(tmp_path / "agent.yml")
+
+    def told() -> str:
+        with pytest.raises(SettingsError) as caught:
+            load_settings(SCHEMA, NAME, file, {}, with_files=True)
+        return str(caught.value.problems[0]).replace(f"{tmp_path}/", "")
+
+    found = "agent.yml line 1: node.map: found map, which {}, expected a file that can be read. A file."
+    assert told() == found.format("does not exist")
+    (tmp_path / "map").mkdir()
+    assert told() == found.format("is no file")
+    (tmp_path / "map").rmdir()
+    (tmp_path / "map").touch()
+    assert load_settings(SCHEMA, NAME, file, {}, with_files=True).value(("node", "map")) == str(tmp_path / "map")
 
 
 @pytest.mark.parametrize(
@@ -322,6 +376,12 @@ def test_an_undocumented_setting_is_found(setting: Schema, fault: str) -> None:
     assert schema_faults(daemon_schema("x", {"mine": setting}, http_port=1)) == [f"mine: {fault}"]
 
 
+def test_an_order_without_the_other_setting_is_found() -> None:
+    number = {"type": "number", "default": 1, "x-unit": "parts", "x-less-than": "most", "description": "A."}
+    fault = "least: it is less than most, and one of them has no default"
+    assert schema_faults(daemon_schema("x", {"least": number}, http_port=1)) == [fault]
+
+
 def test_settings_with_one_variable_are_found() -> None:
     number = {"type": "string", "default": "1", "description": "A."}
     section = {"type": "object", "description": "A.", "additionalProperties": False, "properties": {"b": number}}
@@ -339,6 +399,7 @@ def test_the_guide_has_every_setting() -> None:
         assert f"``{setting.key}``" in guide
         assert f"``NODEOPS_DRA_AGENT_{setting.variable}``" in guide
     assert "Takes effect on reload." in guide
+    assert "Less than ``node.limit``." in guide
     assert "integer (TCP port). Default: ``9440``. At least 0. At most 65535." in guide
 
 
