@@ -16,7 +16,7 @@ from commands import Command, Outcome, outcome_of, run_together
 from workspace import BUILD, ROOT
 
 # Their tests must pass on the oldest Python of a managed node too (see the README).
-NODE_LAYERS = ("checkpoint", "cdi", "resource", "bridge")
+NODE_LAYERS = ("checkpoint", "cdi", "resource", "bridge", "agent/preflight")
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 

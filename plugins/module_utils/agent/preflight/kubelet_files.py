@@ -17,7 +17,9 @@ from ...checkpoint.file_errors import shown
 from ...checkpoint.kubelet_command import option
 from .node import Node, UnreadableError
 
-_TOP_LEVEL: t.Final = re.compile(r"([A-Za-z]\w*):(?:[ \t]+(.*))?")
+_TOP_LEVEL: t.Final = re.compile(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?")
+_FLOW: t.Final = re.compile(r"\{([^{}]*)\}")
+_ITEM: t.Final = re.compile(r" *- +(.*)")
 _GATE_LINE: t.Final = re.compile(r"( +)(['\"]?)([A-Za-z]\w*)\2:[ \t]+(true|false)")
 _PLAIN_VALUE: t.Final = re.compile(r"([A-Za-z0-9/][^\s#'\"{}\[\],&*!|>%@`]*)|'([^'\\]*)'|\"([^\"\\]*)\"")
 _COMMENT: t.Final = re.compile(r"(?:^|[ \t]+)#.*$")
@@ -106,42 +108,78 @@ def document(text: str, path: str) -> dict[str, t.Any]:
 
 
 def plain_settings(text: str) -> dict[str, t.Any] | None:
-    """``featureGates`` and ``containerRuntimeEndpoint`` of YAML in block style, None for other styles."""
+    """The settings of ``_READERS`` in a YAML file of the usual style; None where that reader does not understand it."""
     settings: dict[str, t.Any] = {}
+    seen: set[str] = set()
+    for key, value, nested in _top_level(text):
+        if not key or key in seen:
+            return None
+        seen.add(key)
+        if key in _READERS:
+            try:
+                settings[key] = _READERS[key](value, nested)
+            except _OtherStyleError:
+                return None
+    return settings
+
+
+def _top_level(text: str) -> t.Iterator[tuple[str, str, list[str]]]:
+    """Each key with the text behind it and the lines below it; an empty key for a line that is none."""
+    key, value = "", ""
     nested: list[str] = []
-    key = ""
     for raw in text.splitlines():
         line = _COMMENT.sub("", raw).rstrip()
-        if not line or (line == "---" and not settings):
+        if not line or (line == "---" and not key):
             continue
         if line.startswith((" ", "- ")) and key:
             nested.append(line)
             continue
+        if key:
+            yield key, value, nested
         found = _TOP_LEVEL.fullmatch(line)
-        if found is None or found[1] in settings:
-            return None
-        if not _finish(settings, key, nested):
-            return None
-        key, nested = found[1], []
-        settings[key] = found[2]
-    return settings if _finish(settings, key, nested) else None
+        key, value, nested = (found[1], found[2] or "", []) if found is not None else ("", "", [])
+        if not key:
+            yield "", line, []
+            return
+    if key:
+        yield key, value, nested
 
 
-def _finish(settings: dict[str, t.Any], key: str, nested: t.Sequence[str]) -> bool:
-    """Turn the text of a key that is needed into its value; False where its style is not known here."""
-    value = settings.get(key)
-    if key == "featureGates":
-        lines = [_GATE_LINE.fullmatch(line) for line in nested]
-        if value not in (None, "", "{}") or (value == "{}" and lines) or len({line and line[1] for line in lines}) > 1:
-            return False
-        gates = {line[3]: line[4] == "true" for line in lines if line is not None}
-        settings[key] = gates
-        return len(gates) == len(lines)
-    if key == "containerRuntimeEndpoint":
-        found = _PLAIN_VALUE.fullmatch(value or "")
-        settings[key] = next((part for part in found.groups() if part is not None), "") if found else None
-        return found is not None or not (value or nested)
-    return True
+class _OtherStyleError(Exception):
+    """A value is written in a style that is not read here."""
+
+
+def _gates(value: str, nested: t.Sequence[str]) -> dict[str, bool]:
+    flow = _FLOW.fullmatch(value)
+    lines = [f" {part.strip()}" for part in flow[1].split(",") if part.strip()] if flow is not None else nested
+    if (value and flow is None) or (value and nested):
+        raise _OtherStyleError
+    found = [_GATE_LINE.fullmatch(line) for line in lines]
+    gates = {line[3]: line[4] == "true" for line in found if line is not None}
+    if len(gates) != len(lines) or len({line[1] for line in found if line is not None}) > 1:
+        raise _OtherStyleError
+    return gates
+
+
+def _text(value: str, nested: t.Sequence[str]) -> str:
+    found = _PLAIN_VALUE.fullmatch(value)
+    if nested or (value and found is None):
+        raise _OtherStyleError
+    return next((part for part in found.groups() if part is not None), "") if found is not None else ""
+
+
+def _texts(value: str, nested: t.Sequence[str]) -> list[str]:
+    if value:
+        return [_text(value, nested)]
+    found = [_ITEM.fullmatch(line) for line in nested]
+    return [_text(line[1] if line is not None else "|", ()) for line in found]
+
+
+_READERS: t.Final[t.Mapping[str, t.Callable[[str, t.Sequence[str]], t.Any]]] = {
+    "featureGates": _gates,
+    "containerRuntimeEndpoint": _text,
+    "kubelet-arg": _texts,
+}
 
 
 def words_in(text: str) -> list[str]:

@@ -118,7 +118,7 @@ def kubelet_root_differs(node: MadeUpNode, _patch: pytest.MonkeyPatch) -> Json:
 
 @makes("kubelet_configuration_unreadable")
 def kubelet_configuration_unreadable(node: MadeUpNode, _patch: pytest.MonkeyPatch) -> None:
-    node.file(CONFIGURATION, "a: [")
+    node.file(CONFIGURATION, "[")
 
 
 @makes("gate_off")

@@ -68,8 +68,8 @@ def test_a_node_on_which_nothing_is_wrong(node: MadeUpNode) -> None:
         pytest.param("1.34.0", f"featureGates: {{{DRA}: false}}", (), False, id="stable, off"),
         pytest.param("1.35.0", f"featureGates: {{{DRA}: false}}", (), True, id="locked"),
         pytest.param("1.33.5", "featureGates: [1]", (), None, id="no map"),
-        pytest.param("1.33.5", "a: [", (), None, id="no YAML"),
-        pytest.param("1.35.0", "a: [", (), True, id="no YAML, and it does not matter"),
+        pytest.param("1.33.5", "[", (), None, id="no YAML"),
+        pytest.param("1.35.0", "[", (), True, id="no YAML, and it does not matter"),
         pytest.param(None, "", (), None, id="unknown release"),
         pytest.param(None, CONFIG_WITH_GATES, (), True, id="unknown release, set"),
     ],
@@ -122,7 +122,7 @@ def test_the_file_is_understood_without_a_library(
 
 
 def test_what_needs_a_library_is_unknown_without_it(node: MadeUpNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    node.file(CONFIGURATION, f"featureGates: {{{DRA}: true}}\n")
+    node.file(CONFIGURATION, f"featureGates: {{\n  {DRA}: true}}\n")
     node.kubelet(version="1.33.1")
     without_yaml(monkeypatch)
     result = node.look()
@@ -146,7 +146,9 @@ def without_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("featureGates: {A: true}\n", id="flow style"),
+        pytest.param("featureGates: {A: true, B: {}}\n", id="nested flow style"),
+        pytest.param("featureGates: {A: true,\n  B: true}\n", id="flow style over two lines"),
+        pytest.param("featureGates: {A: true, A: false}\n", id="flow style, twice"),
         pytest.param("featureGates: &x\n  A: true\n", id="anchor"),
         pytest.param("featureGates:\n  A: yes\n", id="another word"),
         pytest.param("featureGates:\n  A: true\n    B: true\n", id="other depth"),
@@ -154,6 +156,9 @@ def without_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("featureGates:\n  A: true\nfeatureGates:\n  B: true\n", id="key twice"),
         pytest.param("a: 1\n---\nb: 2\n", id="two documents"),
         pytest.param("<<: *x\n", id="merge key"),
+        pytest.param("kubelet-arg: [v=2]\n", id="list in flow style"),
+        pytest.param("kubelet-arg:\n  - - v=2\n", id="list in a list"),
+        pytest.param("kubelet-arg:\n  v: 2\n", id="map for a list"),
         pytest.param("containerRuntimeEndpoint: |\n  /x\n", id="block text"),
         pytest.param("containerRuntimeEndpoint:\n  /x\n", id="text on the next line"),
     ],
@@ -162,9 +167,27 @@ def test_the_small_reader_guesses_nothing(text: str) -> None:
     assert plain_settings(text) is None
 
 
-def test_the_small_reader_reads_empty_gates() -> None:
-    assert plain_settings("featureGates: {}\nkind: X\n") == {"featureGates": {}, "kind": "X"}
-    assert plain_settings("featureGates:\nkind: X\n") == {"featureGates": {}, "kind": "X"}
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        pytest.param("featureGates: {}\nkind: X\n", {"featureGates": {}}, id="none"),
+        pytest.param("featureGates:\nkind: X\n", {"featureGates": {}}, id="nothing"),
+        pytest.param(
+            "featureGates: { A: true, 'B': false }\n", {"featureGates": {"A": True, "B": False}}, id="flow style"
+        ),
+        pytest.param("kubelet-arg:\n- v=2\n- 'a=b'\n", {"kubelet-arg": ["v=2", "a=b"]}, id="list"),
+        pytest.param("kubelet-arg: v=2\n", {"kubelet-arg": ["v=2"]}, id="one for a list"),
+        pytest.param("", {}, id="empty"),
+    ],
+)
+def test_what_the_small_reader_reads(text: str, settings: Json) -> None:
+    assert plain_settings(text) == settings
+    yaml = pytest.importorskip("yaml")
+    whole = yaml.safe_load(text) or {}
+    assert {key: whole[key] or {} for key in settings} == {
+        key: value if key != "kubelet-arg" or isinstance(whole[key], list) else value[0]
+        for key, value in settings.items()
+    }
 
 
 @pytest.mark.parametrize(
