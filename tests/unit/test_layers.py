@@ -14,6 +14,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OURS = "ansible_collections.nodeops.dra.plugins.module_utils"
+# Beside the layers, for plugins that run on the control node. It never travels to a node.
+CONTROL = "ansible_collections.nodeops.dra.plugins.plugin_utils"
 
 # From the bottom up. A layer imports from itself and from rows below its own; neighbours in a row do not know each
 # other.
@@ -41,6 +43,7 @@ THIRD_PARTY = {
 # ansible is there whenever these run, so they may import it at the top.
 ANSIBLE_LAYERS = {"bridge"}
 ANSIBLE_PLUGINS = {"action", "doc_fragments", "modules"}
+CONTROL_PLUGINS = {"action", "plugin_utils"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,13 +107,15 @@ class Tree:
 
     def target(self, item: Import) -> str | None:
         """Dotted name of our file that the import loads, "" for a name that is no file of ours, None if not ours."""
-        if item.module != OURS and not item.module.startswith(OURS + "."):
+        base = next((one for one in (OURS, CONTROL) if f"{item.module}.".startswith(f"{one}.")), "")
+        if not base:
             return None
-        inner = item.module[len(OURS) + 1 :].replace(".", "/")
+        folder = self.plugins / base.rpartition(".")[2]
+        inner = item.module[len(base) + 1 :].replace(".", "/")
         for candidate in (f"{inner}/{item.name}" if item.name else "", inner):
             endings = (".py", ".pyi") if item.typing_only else (".py",)  # a stub is there for the type checker alone
-            if candidate and any((self.utils / f"{candidate.lstrip('/')}{ending}").is_file() for ending in endings):
-                return f"{OURS}.{candidate.lstrip('/').replace('/', '.')}"
+            if candidate and any((folder / f"{candidate.lstrip('/')}{ending}").is_file() for ending in endings):
+                return f"{base}.{candidate.lstrip('/').replace('/', '.')}"
         return ""
 
     def check(self) -> list[str]:
@@ -131,16 +136,19 @@ class Tree:
             self.found.append(f"{place}:1: {layer} is no layer")
             return
         package = dotted.split(".")[:-1] if dotted else []
+        kind = path.relative_to(self.plugins).parts[0]
         for item in imports(ast.parse(path.read_text(encoding="utf-8"), str(path)), package):
             where = f"{place}:{item.line}"
             target = self.target(item)
             if target is None:
-                self.check_foreign(where, item, layer, path.relative_to(self.plugins).parts[0])
+                self.check_foreign(where, item, layer, kind)
                 continue
             if dotted and not item.relative:
                 self.found.append(f"{where}: imports of our own files inside module_utils are relative")
             if not target:
                 self.found.append(f"{where}: {item.module}.{item.name} does not exist")
+            elif target.startswith(f"{CONTROL}.") and kind not in CONTROL_PLUGINS:
+                self.found.append(f"{where}: {kind} must not import plugin_utils")
             elif dotted:
                 self.check_own(where, dotted, layer, target, item)
 
@@ -211,6 +219,8 @@ def test_what_the_rules_allow(tmp_path: pathlib.Path) -> None:
         "module_utils/driver/names.py": "if t.TYPE_CHECKING:\n    from .client import x\n",
         "module_utils/bridge/results.py": "from ansible.module_utils.basic import AnsibleModule\n",
         "modules/claim.py": f"from ansible.module_utils import basic\nfrom {OURS}.bridge.results import x\n",
+        "plugin_utils/archive.py": f"from {OURS}.checkpoint.errors import E\n",
+        "action/claim.py": f"from ansible.plugins import action\nfrom {CONTROL}.archive import x\n",
     }
     assert Tree(write_tree(tmp_path, files)).check() == []
 
@@ -270,6 +280,21 @@ def test_what_the_rules_allow(tmp_path: pathlib.Path) -> None:
             {"module_utils/kube/a.py": "from .gone import x\n"},
             f"module_utils/kube/a.py:1: {OURS}.kube.gone.x does not exist",
             id="missing",
+        ),
+        pytest.param(
+            {"modules/claim.py": f"from {CONTROL}.a import x\n", "plugin_utils/a.py": ""},
+            "modules/claim.py:1: modules must not import plugin_utils",
+            id="a-module-without-the-control-node",
+        ),
+        pytest.param(
+            {"plugin_utils/a.py": "from ansible import constants\n"},
+            "plugin_utils/a.py:1: plugin_utils must not import ansible",
+            id="ansible-for-the-build",
+        ),
+        pytest.param(
+            {"action/a.py": f"from {CONTROL}.gone import x\n"},
+            f"action/a.py:1: {CONTROL}.gone.x does not exist",
+            id="missing-beside-the-layers",
         ),
         pytest.param({"module_utils/misc/a.py": ""}, "module_utils/misc/a.py:1: misc is no layer", id="no-layer"),
         pytest.param(
