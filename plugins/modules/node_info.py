@@ -37,6 +37,13 @@ options:
       - The Kubernetes release that the node shall run next, such as V(1.35). Gates are judged for it too.
       - When it is absent, only the present release counts.
     type: str
+  runtime:
+    description:
+      - The container runtime whose containers get the devices.
+      - When it is absent, the one that the kubelet uses, and with O(mode=manage) the only one that there is. With
+        several, nothing is said about CDI then.
+    type: str
+    choices: [containerd, cri-o, podman]
   state_directory:
     description:
       - The directory where the manager of this collection keeps its files, or shall keep them. With O(mode=none) only
@@ -82,9 +89,10 @@ EXAMPLES = r"""
   register: node
   failed_when: node is failed or 'gate_refused' in node.blockers | map(attribute='code')
 
-- name: Use another directory, and leave the device plugin where it is
+- name: Use another directory and podman, and leave the device plugin where it is
   nodeops.dra.node_info:
     mode: manage
+    runtime: podman
     state_directory: /data/nodeops-dra
     accept:
       - device_plugin_overlap
@@ -543,7 +551,7 @@ machine:
       type: int
       sample: 2
 pythons:
-  description: The Pythons in the usual places, newest first.
+  description: The Pythons in the usual places and beside the one that runs the module, newest first.
   returned: success
   type: list
   elements: dict
@@ -586,6 +594,7 @@ def main() -> None:
             **kubelet_spec(),
             "mode": {"type": "str", "choices": ["manage", "observe", "none"], "default": "manage"},
             "target_version": {"type": "str"},
+            "runtime": {"type": "str", "choices": ["containerd", "cri-o", "podman"]},
             "state_directory": {"type": "path", "default": "/var/lib/nodeops-dra"},
             "cdi_directories": {"type": "list", "elements": "path"},
             "accept": {"type": "list", "elements": "str", "default": []},

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import typing as t
 
 from ...checkpoint.findings import Finding
@@ -25,9 +27,12 @@ Json = dict[str, t.Any]
 
 
 def look_at_pythons(node: Node) -> list[Json]:
-    """The Pythons in the usual places, newest first: ``program``, ``version``, ``venv`` (whether it makes those)."""
+    """The Pythons in the usual places and beside the one that runs this, newest first.
+
+    Each with ``program``, ``version``, and ``venv``, whether it makes virtual environments.
+    """
     found: dict[str, Json] = {}
-    for directory in _DIRECTORIES:
+    for directory in (*_DIRECTORIES, *([os.path.dirname(sys.executable)] if node.fs_root == "/" else [])):
         for name in node.names_in(directory):
             path = f"{directory}/{name}"
             if _NAME.fullmatch(name) is None or node.place(path) in found:

@@ -77,7 +77,7 @@ CODES: t.Final[t.Mapping[str, Code]] = {
     "run_survives": Code("info", ALWAYS, "/run is no memory file system, so sockets and specs of earlier boots stay."),
     "runtime_ambiguous": Code("warning", ALWAYS, "More than one container runtime may be the kubelet's."),
     "runtime_configuration_unreadable": Code("warning", ALWAYS, "A configuration file of the runtime cannot be read."),
-    "runtime_not_found": Code("error", KUBELET, "No container runtime was found."),
+    "runtime_not_found": Code("error", ALWAYS, "No container runtime was found, or not the one that was named."),
     "runtime_too_old": Code("error", ALWAYS, "The container runtime is older than its support for CDI."),
     "runtime_version_unknown": Code("info", ALWAYS, "The version of the container runtime cannot be told."),
     "selinux_enforcing": Code(

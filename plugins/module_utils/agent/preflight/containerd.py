@@ -22,6 +22,8 @@ _TABLES: t.Final = {1: "cri", 2: "io.containerd.grpc.v1.cri"}
 _NEW_TABLE: t.Final = "io.containerd.cri.v1.runtime"
 _MAX_FILES: t.Final = 100
 
+DEFAULT_FILE: t.Final = "/etc/containerd/config.toml"
+
 
 @dataclasses.dataclass
 class CdiSettings:
@@ -56,15 +58,34 @@ def containerd_settings(node: Node, path: str, version: tuple[int, int] | None) 
     """Read the configuration. ``version`` is the release, None where it is not known."""
     settings = CdiSettings()
     documents = _load(node, path, settings)
+    readings = [documents]
+    if not documents and path == DEFAULT_FILE:
+        readings.append(_default_imports(node, settings))
     if settings.problems:
         return settings
-    tables = [table for document in documents for table in _tables_of(document)]
-    newest = max((_version_of(document) for document in documents), default=0)
+    answers = [
+        _answer(merge([table for one in reading for table in _tables_of(one)]), version, _newest(reading))
+        for reading in readings
+        for merge in (_last, _merged)
+    ]
     settings.serves_kubelets = not any(_is_disabled(document, version) for document in documents)
-    answers = [_answer(merge(tables), version, newest) for merge in (_last, _merged)]
-    settings.cdi = answers[0][0] if answers[0][0] == answers[1][0] else None
-    settings.directories = answers[0][1] if answers[0][1] == answers[1][1] else None
+    settings.cdi = answers[0][0] if all(one[0] == answers[0][0] for one in answers) else None
+    settings.directories = answers[0][1] if all(one[1] == answers[0][1] for one in answers) else None
     return settings
+
+
+def _default_imports(node: Node, settings: CdiSettings) -> list[Table]:
+    """What some releases import where there is no main file, and others do not."""
+    try:
+        found = [toml_file(node, path) for path in _imports(node, DEFAULT_FILE, ["conf.d/*.toml"])]
+    except UnreadableError as error:
+        settings.problems.append((DEFAULT_FILE, error.message))
+        return []
+    return [document for document in found if document is not None]
+
+
+def _newest(documents: t.Sequence[Table]) -> int:
+    return max((_version_of(document) for document in documents), default=0)
 
 
 def _load(node: Node, path: str, settings: CdiSettings) -> list[Table]:

@@ -18,6 +18,8 @@ from .codes import finding
 from .node import Node, UnreadableError
 
 RECORD: t.Final = "device-plugins/kubelet_internal_checkpoint"
+#: Drivers that share a vendor with device plugins, and no devices: this one connects the nodes of a job.
+OTHER_DEVICES: t.Final = frozenset(("compute-domain.nvidia.com",))
 Json = dict[str, t.Any]
 
 
@@ -50,7 +52,7 @@ def is_of_driver(resource: str, driver: str) -> bool:
 
 def overlaps(path: str, plugins: t.Sequence[Json], drivers: t.Iterable[str]) -> t.Iterator[Finding]:
     """One finding for each driver beside which a device plugin of the same vendor has devices."""
-    for driver in sorted(drivers):
+    for driver in sorted(set(drivers) - OTHER_DEVICES):
         same = [one for one in plugins if one["devices"] and is_of_driver(one["resource"], driver)]
         if same:
             listed = ", ".join(f"{shown(one['resource'])} ({one['devices']} devices)" for one in same)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import stat
 import typing as t
 
-from ...cdi.directories import directory_mismatches
+from ...cdi import codes
+from ...cdi.directories import directory_findings, directory_mismatches
 from ...cdi.registry import Registry
 from ...checkpoint.file_errors import shown
 from ...checkpoint.findings import Finding
@@ -67,12 +69,10 @@ def look_at_drivers(root: str, registry: str, sources: Sources | None) -> Driver
         found = _REGISTRATION.fullmatch(os.path.basename(path))
         if found is not None:
             drivers[found[1]].registration_sockets.append(path)
-    for path in find_sockets(os.path.join(root, "plugins")).sockets:
-        directory, name = os.path.split(path)
-        if _SERVICE.fullmatch(name):
-            driver = drivers[os.path.basename(directory)]
-            driver.is_dra = True
-            driver.service_sockets.append(path)
+    for path in _service_sockets(root):
+        driver = drivers[os.path.basename(os.path.dirname(path))]
+        driver.is_dra = True
+        driver.service_sockets.append(path)
     for names in _claims(sources) if sources is not None else ():
         for name in names:
             drivers[name].is_dra = True
@@ -124,12 +124,20 @@ def unread_specs(drivers: Drivers, runtime: t.Sequence[str], ours: t.Sequence[st
     return directory_mismatches(runtime, drivers=lost, ours=ours)
 
 
+def writable_findings(directory: str) -> list[Finding]:
+    """Whether specs can be written to a directory, or where it is missing, whether it can be made."""
+    there = directory
+    while not os.path.lexists(there) and there != "/":
+        there = os.path.dirname(there)
+    found = directory_findings(there, must_write=True)
+    return [one for one in found if one.code == codes.DIRECTORY_NOT_WRITABLE]
+
+
 def elsewhere(root: str, others: t.Iterable[str]) -> t.Iterator[Finding]:
     """Drivers that put their sockets below the root of a kubelet that is not this node's."""
     for other in others:
         found = find_sockets(os.path.join(other, "plugins_registry")).sockets
-        services = [path for path in find_sockets(os.path.join(other, "plugins")).sockets if _is_service(path)]
-        paths = sorted([*found, *services])
+        paths = sorted([*found, *_service_sockets(other)])
         if paths:
             yield finding(
                 "driver_in_other_root",
@@ -143,5 +151,18 @@ def elsewhere(root: str, others: t.Iterable[str]) -> t.Iterator[Finding]:
             )
 
 
-def _is_service(path: str) -> bool:
-    return _SERVICE.fullmatch(os.path.basename(path)) is not None
+def _service_sockets(root: str) -> t.Iterator[str]:
+    """The sockets of DRA services. Nothing deeper is looked at: storage drivers mount whole volumes there."""
+    for directory in _entries(os.path.join(root, "plugins")):
+        if not directory.is_dir(follow_symlinks=False):
+            continue
+        for entry in _entries(directory.path):
+            if _SERVICE.fullmatch(entry.name) and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                yield entry.path
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []

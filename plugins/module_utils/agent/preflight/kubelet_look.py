@@ -109,7 +109,8 @@ def look_at_kubelet(node: Node, given_root: str | None) -> tuple[Kubelet, list[F
     findings = _find(node, given_root, kubelet)
     if kubelet.process is not None:
         kubelet.settings = _running_settings(node, kubelet.process)
-        kubelet.version = _running_version(node, kubelet.process)
+        running = read_process(kubelet.process.pid, node.proc_root)
+        kubelet.version = node.running_version(running) if running is not None else None
     else:
         kubelet.program = next((path for path in _PROGRAMS if node.exists(path)), None)
         kubelet.version = node.version(kubelet.program) if kubelet.program is not None else None
@@ -213,16 +214,6 @@ def _passed_on(words: t.Sequence[str]) -> list[str]:
 
 def _absolute(process: KubeletProcess, path: str) -> str:
     return path if path.startswith("/") else os.path.join("/", path)
-
-
-def _running_version(node: Node, process: KubeletProcess) -> str | None:
-    found = read_process(process.pid, node.proc_root)
-    # A program in a container is not run from here: it may need the files of its container.
-    if found is None or found.executable is None or process.in_container is not False:
-        return None
-    if node.owner_of(found) not in (0, os.geteuid()):
-        return None
-    return node.version(found.executable)
 
 
 def kubelet_findings(kubelet: Kubelet, target: tuple[int, int] | None) -> t.Iterator[Finding]:

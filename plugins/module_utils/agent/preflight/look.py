@@ -13,7 +13,6 @@ import os
 import typing as t
 
 from ...cdi.directories import DEFAULT_DIRECTORIES, normalised
-from ...cdi.directories import directory_findings as spec_directory_findings
 from ...checkpoint.errors import DraError
 from ...checkpoint.file_errors import shown
 from ...checkpoint.findings import Finding
@@ -38,6 +37,7 @@ _ORDER: t.Final = {"error": 0, "warning": 1, "info": 2}
 class Question:
     """What the node shall do. ``accept``: codes of findings that are known, and no reason to stop.
 
+    ``runtime`` is the name of the container runtime that counts, None to find it out.
     ``target_version`` is the Kubernetes release that the node shall run next, None for the present one.
     """
 
@@ -46,6 +46,7 @@ class Question:
     state_directory: str = DEFAULT_STATE_DIRECTORY
     cdi_directories: t.Sequence[str] | None = None
     target_version: str | None = None
+    runtime: str | None = None
     accept: t.Sequence[str] = ()
 
 
@@ -128,8 +129,8 @@ class _Look:
 
     def _runtimes(self) -> None:
         self.runtimes = look_at_runtimes(self.node, self.kubelet)
-        self.runtime = chosen_runtime(self.runtimes, self.kubelet, self.question.mode)
-        self.findings += runtime_findings(self.runtimes, self.runtime)
+        self.runtime = chosen_runtime(self.runtimes, self.question.mode, self.question.runtime)
+        self.findings += runtime_findings(self.runtimes, self.runtime, self.question.mode, self.question.runtime)
 
     @property
     def _spec_directories(self) -> list[str]:
@@ -176,10 +177,8 @@ class _Look:
         driver_look.find_specs(self.node, self.drivers, [*directories, *(ours or ())])
         if self.runtime is not None and self.runtime.settings.directories is not None:
             self.findings += driver_look.unread_specs(self.drivers, directories, ours)
-        if directories and os.path.isdir(directories[-1]):
-            told = {(one.code, one.place) for one in self.findings}
-            writes = spec_directory_findings(directories[-1], must_write=True)
-            self.findings += [one for one in writes if (one.code, one.place) not in told]
+        if directories:
+            self.findings += driver_look.writable_findings(directories[-1])
         files = self.sources.cdi.files if self.sources is not None and self.sources.cdi is not None else ()
         self.cdi = [
             {

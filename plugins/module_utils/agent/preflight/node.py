@@ -82,14 +82,26 @@ class Node:
 
     def version(self, program: str, *arguments: str) -> str | None:
         """The version that a program prints (``1.7.24``, ``1.31.4+k3s1``), None where it does not or is not there."""
-        answer = self.ask(program, *(arguments or ("--version",)))
-        found = _VERSION.search(answer or "")
-        return found[0].lstrip("v") if found else None
+        return version_in(self.ask(program, *(arguments or ("--version",))))
 
     def ask(self, program: str, *arguments: str) -> str | None:
         """What a program of the node prints, None if it fails. Only programs that none but root can replace are run."""
         path = self.place(program)
         return answer_of([path, *arguments]) if is_trusted(path) else None
+
+    def running_version(self, process: Process, *arguments: str) -> str | None:
+        """The version of a running program, even where its file has been replaced since it was started.
+
+        None for a program in a container, which may need the files there, and for one of another user than root.
+        """
+        image = os.path.join(self.proc_root, str(process.pid), "exe")
+        if has_other_root(process.pid, self.proc_root, self.fs_root) is not False or not is_trusted(image):
+            return None
+        if self._owner_of(process) not in (0, os.geteuid()):
+            return None
+        # Some programs are many in one and go by the name that they are called with.
+        name = process.executable or process.name
+        return version_in(answer_of([name, *(arguments or ("--version",))], program=image))
 
     def seen_by(self, process: Process) -> Node | None:
         """The node as a process sees it: a container has another root directory. None when we may not look."""
@@ -98,7 +110,7 @@ class Node:
             return None
         return Node(os.path.join(self.proc_root, str(process.pid), "root"), self.proc_root) if other else self
 
-    def owner_of(self, process: Process) -> int | None:
+    def _owner_of(self, process: Process) -> int | None:
         """The user whom a process belongs to."""
         try:
             return os.stat(os.path.join(self.proc_root, str(process.pid))).st_uid
@@ -120,16 +132,23 @@ def is_trusted(path: str) -> bool:
     )
 
 
-def answer_of(argv: t.Sequence[str], timeout: float = COMMAND_TIMEOUT) -> str | None:
+def answer_of(argv: t.Sequence[str], timeout: float = COMMAND_TIMEOUT, program: str | None = None) -> str | None:
     """What a command prints, None if it fails, cannot be started, or takes longer than ``timeout`` seconds.
 
-    The output goes through a file, not a pipe: a child that outlives the command would keep a pipe open for ever.
+    ``program`` is the file to run if that is not the first word. The output goes through a file, not a pipe: a child
+    that outlives the command would keep a pipe open for ever.
     """
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(  # noqa: S603 - no shell, and a program that root alone can replace
-                list(argv), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, env=environment, cwd="/"
+                list(argv),
+                executable=program,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                cwd="/",
             )
         except OSError:
             return None
@@ -142,6 +161,12 @@ def answer_of(argv: t.Sequence[str], timeout: float = COMMAND_TIMEOUT) -> str | 
         output.seek(0)
         text = output.read(_MAX_ANSWER).decode("utf-8", "replace")
     return text if status == 0 else None
+
+
+def version_in(text: str | None) -> str | None:
+    """The first version in what a program printed (``1.7.24``, ``1.31.4+k3s1``), None if there is none."""
+    found = _VERSION.search(text or "")
+    return found[0].lstrip("v") if found else None
 
 
 def release(version: str | None) -> tuple[int, int] | None:

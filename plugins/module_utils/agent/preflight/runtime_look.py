@@ -16,7 +16,7 @@ from ...checkpoint.findings import Finding
 from ...checkpoint.kubelet_command import option
 from ...checkpoint.procfs import Process, processes, start_time
 from .codes import Mode, finding
-from .containerd import CdiSettings, containerd_settings
+from .containerd import DEFAULT_FILE, CdiSettings, containerd_settings
 from .kubelet_look import Kubelet
 from .node import Node, release
 from .other_runtimes import CRIO_SINCE, PODMAN_SINCE, crio_settings, podman_settings
@@ -27,7 +27,6 @@ _SINCE: t.Final[t.Mapping[str, tuple[int, int]]] = {
     "cri-o": CRIO_SINCE,
     "podman": PODMAN_SINCE,
 }
-_DEFAULT_FILE: t.Final = "/etc/containerd/config.toml"
 _CRIO_FILE: t.Final = "/etc/crio/crio.conf"
 _SOCKETS: t.Final[t.Mapping[str, str]] = {
     "containerd": "/run/containerd/containerd.sock",
@@ -35,7 +34,7 @@ _SOCKETS: t.Final[t.Mapping[str, str]] = {
 }
 # Where a containerd that does not run has its file, and where its program may be.
 _FILES: t.Final[t.Mapping[str, str]] = {
-    "": _DEFAULT_FILE,
+    "": DEFAULT_FILE,
     "k3s": "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
     "rke2": "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
     "k0s": "/etc/k0s/containerd.toml",
@@ -111,22 +110,20 @@ def _running(node: Node, process: Process) -> Runtime | None:
     first = os.path.basename(process.argv[0]) if process.argv else ""
     names = {process.name, first, os.path.basename(process.executable or "")}
     name = "containerd" if "containerd" in names else "cri-o" if "crio" in names else None
-    view = node.seen_by(process) if name is not None else None
-    if name is None or view is None:
+    # One in a container serves that container: a node within the node.
+    if name is None or node.seen_by(process) is not node:
         return None
-    version = None
-    if view is node and process.executable is not None and node.owner_of(process) in (0, os.geteuid()):
-        version = node.version(process.executable)
+    version = node.running_version(process)
     words = _long_options(process.argv[1:])
     if name == "cri-o":
-        settings = crio_settings(view, words, release(version))
+        settings = crio_settings(node, words, release(version))
         file, distribution, socket = option(words, "config") or _CRIO_FILE, "", option(words, "listen")
     else:
-        file = option(words, "config") or _DEFAULT_FILE
+        file = option(words, "config") or DEFAULT_FILE
         if "/docker/" in file:
             return None  # docker's own, of no use to a kubelet
         distribution = _distribution(file, process.executable or "")
-        settings = containerd_settings(view, file, release(version))
+        settings = containerd_settings(node, file, release(version))
         socket = option(words, "address")
     socket = (socket or _SOCKETS[name]).rpartition("://")[2]
     started = start_time(process, node.proc_root)
@@ -191,26 +188,34 @@ def _mark_the_kubelets(runtimes: t.Sequence[Runtime], kubelet: Kubelet) -> None:
             return
 
 
-def chosen_runtime(runtimes: t.Sequence[Runtime], kubelet: Kubelet, mode: Mode) -> Runtime | None:
-    """The runtime on which it depends whether devices reach containers; None where that is not known."""
-    for one in runtimes:
-        if one.used_by_kubelet:
-            return one
-    if kubelet.exists and mode != "manage":
-        return None
-    return runtimes[0] if len(runtimes) == 1 else None
+def chosen_runtime(runtimes: t.Sequence[Runtime], mode: Mode, wanted: str | None) -> Runtime | None:
+    """The runtime on which it depends whether devices reach containers; None where that is not known.
+
+    That is the one that is ``wanted``. Without a word it is the kubelet's, or in the mode manage, in which claims are
+    not the kubelet's, the only one.
+    """
+    candidates = [one for one in runtimes if wanted in (None, one.name)]
+    if mode != "manage" and wanted is None:
+        candidates = [one for one in candidates if one.name != "podman"]
+    if mode != "manage" or wanted is not None:
+        candidates = [one for one in candidates if one.used_by_kubelet] or candidates
+    return candidates[0] if len(candidates) == 1 else None
 
 
-def runtime_findings(runtimes: t.Sequence[Runtime], chosen: Runtime | None) -> t.Iterator[Finding]:
+def runtime_findings(
+    runtimes: t.Sequence[Runtime], chosen: Runtime | None, mode: Mode, wanted: str | None
+) -> t.Iterator[Finding]:
     """What stands between CDI devices and containers, as far as the runtime's version and configuration go."""
-    if not runtimes:
-        text = "No containerd, CRI-O or podman was found, running or installed."
-        yield finding("runtime_not_found", "runtime", text, "Install one, unless claims are for services alone.")
+    if not [one for one in runtimes if wanted in (None, one.name)]:
+        # In the mode manage claims may be for services, which need no container runtime.
+        if wanted is not None or mode != "manage":
+            text = f"No {wanted or 'containerd, CRI-O or podman'} was found, running or installed."
+            yield finding("runtime_not_found", "runtime", text, "Install it, or name the runtime that is used instead.")
         return
     if chosen is None:
         names = ", ".join(_label(one) for one in runtimes)
         text = f"Which container runtime gets the devices cannot be told: {names}."
-        remedy = "Set containerRuntimeEndpoint in the kubelet's configuration, or remove what is not used."
+        remedy = "Name it in the option runtime, or set containerRuntimeEndpoint in the kubelet's configuration."
         yield finding("runtime_ambiguous", "runtime", text, remedy, runtimes=[one.name for one in runtimes])
         return
     for path, text in chosen.settings.problems:

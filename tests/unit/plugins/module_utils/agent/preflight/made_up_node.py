@@ -51,6 +51,11 @@ class MadeUpNode(FakeNode):
         where.chmod(0o755)
         return where
 
+    def process(self, pid: int, argv: t.Sequence[str], *, executable: str | None = None, **more: t.Any) -> None:
+        """Add a process; its program is asked for its version if there is one."""
+        where = None if executable is None else f"{self.root}{executable}"
+        super().process(pid, argv, executable=where, **more)
+
     def kubelet(self, *options: str, version: str | None = "1.34.2", pid: int = 40) -> None:
         """Run this kubelet instead of the one that runs."""
         self.stop(pid)

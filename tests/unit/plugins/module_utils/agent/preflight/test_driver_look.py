@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.preflight.device_plugins import is_of_driver
@@ -69,6 +70,13 @@ def test_a_second_kubelet_watches_its_own_drivers(node: MadeUpNode) -> None:
     node.process(41, ["kubelet", "--root-dir=/var/lib/k0s/kubelet"])
     result = node.look(kubelet_root=f"{node.root}/var/lib/kubelet")
     assert "driver_in_other_root" not in codes(result)
+
+
+def test_volumes_that_storage_drivers_mount_are_not_searched(node: MadeUpNode) -> None:
+    node.socket("/var/lib/kubelet/plugins/kubernetes.io/csi/x.example.com/1/globalmount/dra.sock")
+    node.socket("/var/lib/kubelet/plugins/x.example.com/deeper/dra.sock")
+    node.file("/var/lib/kubelet/plugins/y.example.com/dra.sock", "no socket")
+    assert node.look()["drivers"] == []
 
 
 # Lengths of sockets
@@ -147,6 +155,23 @@ def test_directories_of_the_task_that_the_runtime_does_not_read(node: MadeUpNode
     found = the(result, "cdi_directory_mismatch")
     assert (found["severity"], found["place"]) == ("warning", other)
     assert result["ready"]
+
+
+@pytest.mark.report("F115")
+@pytest.mark.parametrize("missing", [True, False], ids=["missing", "there"])
+def test_a_directory_that_drivers_cannot_write(
+    node: MadeUpNode, missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, real = f"{node.root}/var/run", os.access
+    if missing:
+        (node.root / "run/cdi").rmdir()
+    # A read-only file system; root may write everywhere else.
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: real(path, mode) and not (mode & os.W_OK and str(path).startswith(run))
+    )
+    result = node.look()
+    assert the(result, "cdi_directory_not_writable")["place"] == (run if missing else f"{run}/cdi")
+    assert not result["ready"]
 
 
 @pytest.mark.report("F112")

@@ -271,3 +271,53 @@ def test_a_containerd_that_does_not_run_is_seen(node: MadeUpNode) -> None:
     node.stop(50)
     found = runtime(node.look())
     assert (found["running"], found["version"], found["used_by_kubelet"]) == (False, "2.1.4", True)
+
+
+def test_the_runtime_can_be_named(node: MadeUpNode) -> None:
+    node.program("/usr/bin/podman", "podman version 3.4.4")
+    node.kubelet(version="1.33.1")
+    assert "runtime_ambiguous" in codes(node.look("manage"))
+    assert node.look("manage")["cdi"]["enabled"] is None
+    assert node.look("observe")["cdi"]["runtime"] == "containerd"
+    result = node.look("manage", runtime="podman")
+    assert result["cdi"]["runtime"] == "podman"
+    assert "runtime_too_old" in codes(result)
+    assert node.look("manage", runtime="containerd")["ready"]
+    assert "runtime_not_found" in codes(node.look("manage", runtime="cri-o"), "error")
+
+
+def test_podman_serves_no_kubelet(node: MadeUpNode) -> None:
+    node.stop(50)
+    (node.root / "usr/bin/containerd").unlink()
+    (node.root / "etc/containerd/config.toml").unlink()
+    node.program("/usr/bin/podman", "podman version 4.9.4")
+    assert node.look("observe")["cdi"]["enabled"] is None
+    assert node.look("manage")["cdi"]["enabled"] is True
+
+
+def test_a_runtime_in_a_container_serves_that_container(node: MadeUpNode) -> None:
+    inner = node.directory("/containers/1")
+    node.process(51, ["/usr/bin/containerd"], executable="/usr/bin/containerd", root=inner)
+    assert [one["pid"] for one in node.look()["runtimes"]] == [50]
+
+
+def test_the_running_program_is_asked_and_not_its_successor(node: MadeUpNode) -> None:
+    image = node.program("/usr/bin/containerd.old", "containerd containerd.io 1.7.24 abc")
+    link = node.proc / "50" / "exe"
+    link.unlink()
+    link.symlink_to(image)
+    assert runtime(node.look())["version"] == "1.7.24"
+
+
+@pytest.mark.parametrize(
+    ("dropped_in", "cdi"),
+    [
+        pytest.param("enable_cdi = false\n", None, id="it matters whether they are read"),
+        pytest.param("enable_selinux = true\n", True, id="it does not matter"),
+        pytest.param("enable_cdi = \n", None, id="broken"),
+    ],
+)
+def test_without_a_main_file_some_releases_import(node: MadeUpNode, dropped_in: str, cdi: bool | None) -> None:
+    (node.root / "etc/containerd/config.toml").unlink()
+    node.file("/etc/containerd/conf.d/x.toml", V3 + dropped_in)
+    assert runtime(node.look())["cdi"] is cdi
