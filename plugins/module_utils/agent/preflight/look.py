@@ -22,7 +22,7 @@ from ...checkpoint.kubelet_root import STATE_FILE_NAME
 from ..claim_request import DEFAULT_STATE_DIRECTORY
 from ..sources import Sources, read_sources
 from . import agent_python, device_plugins, driver_look, machine, rights, sockets
-from .codes import Mode, finding, is_blocker, matters
+from .codes import BLOCKING_ELSEWHERE, CODES, Mode, finding, is_blocker, matters
 from .gates import DRA
 from .kubelet_look import Kubelet, kubelet_findings, look_at_kubelet, other_roots
 from .node import Node, release
@@ -57,6 +57,13 @@ def preflight(question: Question, node: Node | None = None) -> Json:
         path = getattr(question, name)
         if path is not None and not path.startswith("/"):
             raise DraError(f"{name} is {shown(path)}, which is not an absolute path.", "Give it as /var/lib/kubelet.")
+    unknown = sorted(set(question.accept) - set(CODES) - set(BLOCKING_ELSEWHERE))
+    if unknown:
+        raise DraError(
+            f"accept has {', '.join(map(shown, unknown))}, which no finding of a preflight has as its code.",
+            "Give codes as blockers have them, such as device_plugin_overlap.",
+            unknown=[shown(one) for one in unknown],
+        )
     directories = question.cdi_directories
     tidy = None if directories is None else [normalised(path) for path in directories]
     return _Look(dataclasses.replace(question, cdi_directories=tidy), node or Node(), target).report()

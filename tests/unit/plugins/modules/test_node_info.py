@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
+import shlex
 import typing as t
 
 import pytest
@@ -17,6 +19,8 @@ from ...test_documentation import ADDED_BY_ANSIBLE, Json, differences
 from ..module_utils.agent.preflight.made_up_node import CONFIGURATION, MadeUpNode
 
 RETURN: Json = yaml.safe_load(node_info.RETURN)
+OPTIONS: Json = yaml.safe_load(node_info.DOCUMENTATION)["options"]
+GUIDE = pathlib.Path(__file__).resolve().parents[4] / "docs" / "docsite" / "rst" / "preflight.rst"
 RECORD = '{"Data":{"RegisteredDevices":{"example.com/gpu":["a"]}},"Checksum":1}'
 
 
@@ -71,6 +75,7 @@ def test_this_machine(check: bool, tmp_path: pathlib.Path, capsys: pytest.Captur
     [
         pytest.param("target_version", "latest", "'latest' is not a Kubernetes version", id="no release"),
         pytest.param("cdi_directories", ["etc/cdi"], "is not an absolute path", id="relative directory"),
+        pytest.param("accept", ["cdi_of"], "accept has cdi_of", id="unknown code"),
         pytest.param("kubelet_root", "kubelet", "absolute", id="relative root"),
         pytest.param("state_directory", "state", "absolute", id="relative state directory"),
     ],
@@ -81,3 +86,22 @@ def test_options_that_cannot_be_used(option: str, value: t.Any, said: str, capsy
     returned = json.loads(capsys.readouterr().out)
     assert returned["failed"]
     assert said in returned["msg"]
+
+
+def test_the_guide_uses_options_and_results_that_there_are() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    commands = re.findall(r"^    \$ (ansible .+)$", text, re.MULTILINE)
+    assert len(commands) == 2
+    used = [word for line in commands for word in shlex.split(shlex.split(line)[-1])]
+    given = dict(word.split("=", 1) for word in used)
+    blocks = re.findall(r"code-block:: yaml\n\n((?:    .*\n|\n)+)", text)
+    tasks = [task for block in blocks for task in yaml.safe_load(block)]
+    assert len(tasks) == 3
+    for task in tasks:
+        given.update(task.get("nodeops.dra.node_info", {}))
+    assert set(given) <= {*OPTIONS, "kubelet_root"}
+    assert given["mode"] in OPTIONS["mode"]["choices"]
+    assert set(re.findall(r"node\.(\w+)", "".join(blocks))) <= set(RETURN)
+    named = set(re.findall(r"``([a-z_]+)``", text.partition("What the findings mean")[0]))
+    known = {*OPTIONS, *OPTIONS["mode"]["choices"], *RETURN, *RETURN["drivers"]["contains"]}
+    assert named <= known
