@@ -69,7 +69,7 @@ class KubeletSettings:
 
     def add_words(self, words: t.Sequence[str]) -> None:
         """Add the options of a command line, which win over files."""
-        for pair in (option(words, "feature-gates") or "").split(","):
+        for pair in (pair for text in _every(words, "feature-gates") for pair in text.split(",")):
             name, equals, value = pair.strip().partition("=")
             if equals and value.strip().lower() in ("true", "false", "t", "f", "1", "0"):
                 self.gates[name.strip()] = value.strip().lower() in ("true", "t", "1")
@@ -85,6 +85,12 @@ class KubeletSettings:
         endpoint = found.get("containerRuntimeEndpoint")
         if isinstance(endpoint, str) and endpoint:
             self.endpoint = endpoint
+
+
+def _every(words: t.Sequence[str], name: str) -> list[str]:
+    """Every value of an option that adds up, in the order of the command line."""
+    places = [place for place, word in enumerate(words) if word.partition("=")[0].replace("_", "-") == f"--{name}"]
+    return [option(words[place : place + (1 if "=" in words[place] else 2)], name) or "" for place in places]
 
 
 def document(text: str, path: str) -> dict[str, t.Any]:

@@ -140,11 +140,12 @@ def _find(node: Node, given_root: str | None, kubelet: Kubelet) -> list[Finding]
     kubelet.process = kubelet_on_root(found.kubelet_root, **options)
     if kubelet.process is not None:
         return []
-    others = find_kubelets(**options)
+    # One in a container with directories of its own is the kubelet of another node, within this one.
+    others = [one for one in find_kubelets(**options) if one.host_root is not None]
     if not others:
         return []
     kubelet.process = others[0]
-    own = others[0].host_root or others[0].root_dir
+    own = others[0].host_root
     return [
         finding(
             "kubelet_root_differs",
@@ -168,9 +169,9 @@ def _running_settings(node: Node, process: KubeletProcess) -> KubeletSettings:
     words = _words(view, process, settings)
     config, directory = option(words, "config"), option(words, "config-dir")
     if config is not None:
-        settings.read(view, _absolute(process, config), must_exist=True)
+        settings.read(view, os.path.join("/", config), must_exist=True)
     if directory is not None:
-        settings.read_directory(view, _absolute(process, directory))
+        settings.read_directory(view, os.path.join("/", directory))
     settings.add_words(words)
     return settings
 
@@ -210,10 +211,6 @@ def _passed_on(words: t.Sequence[str]) -> list[str]:
     pairs = zip(words, [*words[1:], ""])
     given = [word.partition("=")[2] or after for word, after in pairs if word.partition("=")[0] == "--kubelet-arg"]
     return [f"--{one.lstrip('-')}" for one in given]
-
-
-def _absolute(process: KubeletProcess, path: str) -> str:
-    return path if path.startswith("/") else os.path.join("/", path)
 
 
 def kubelet_findings(kubelet: Kubelet, target: tuple[int, int] | None) -> t.Iterator[Finding]:

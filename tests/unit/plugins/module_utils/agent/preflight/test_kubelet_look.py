@@ -64,6 +64,7 @@ def test_a_node_on_which_nothing_is_wrong(node: MadeUpNode) -> None:
         pytest.param("1.33.5", CONFIG_WITH_GATES, (), True, id="in the file"),
         pytest.param("1.33.5", '{"featureGates": {"DynamicResourceAllocation": true}}', (), True, id="file in JSON"),
         pytest.param("1.33.5", "", (f"--feature-gates=X=false,{DRA}=true",), True, id="on the command line"),
+        pytest.param("1.33.5", "", (f"--feature-gates={DRA}=true", "--feature-gates", "X=true"), True, id="twice"),
         pytest.param("1.33.5", CONFIG_WITH_GATES, ("--feature_gates", f"{DRA}=false"), False, id="command line wins"),
         pytest.param("1.34.0", f"featureGates: {{{DRA}: false}}", (), False, id="stable, off"),
         pytest.param("1.35.0", f"featureGates: {{{DRA}: false}}", (), True, id="locked"),
@@ -235,6 +236,14 @@ def test_a_root_through_a_link_is_the_same(node: MadeUpNode) -> None:
     assert codes(result) == []
 
 
+def test_a_kubelet_of_a_node_within_the_node_is_not_meant(node: MadeUpNode) -> None:
+    node.no_kubelet()
+    inner = node.directory("/containers/1")
+    node.process(41, ["/usr/bin/kubelet"], executable="/usr/bin/kubelet", root=inner)
+    assert codes(node.look(), "error") == ["kubelet_not_found"]
+    assert codes(node.look("manage")) == []
+
+
 def test_two_kubelets_are_too_many(node: MadeUpNode) -> None:
     node.process(41, ["kubelet", "--root-dir=/other"])
     result = node.look()
@@ -305,7 +314,9 @@ def test_a_kubelet_in_a_container_is_read_as_it_sees_its_files(node: MadeUpNode)
     (inner / "etc").mkdir(parents=True)
     (inner / "etc" / "kubelet.yaml").write_text(f"featureGates: {{{DRA}: true}}\n")
     (inner / "var/lib").mkdir(parents=True)
-    (inner / "var/lib/kubelet").symlink_to(node.root / "var/lib/kubelet")
+    # Both have the directory, as with a bind mount.
+    (node.root / "var/lib/kubelet").rename(inner / "var/lib/kubelet")
+    node.link("/var/lib/kubelet", "../../containers/1/var/lib/kubelet")
     node.stop(40)
     node.process(40, ["kubelet", "--config=/etc/kubelet.yaml"], executable="/usr/bin/kubelet", root=inner)
     result = node.look(kubelet_root=f"{node.root}/var/lib/kubelet")
