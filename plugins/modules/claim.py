@@ -64,6 +64,8 @@ options:
       - With O(state=unprepared), unprepare also claims that the kubelet of this node has recorded. Their containers
         lose the devices. The file of the kubelet stays as it is, so a claim that only the kubelet has always counts as
         a change.
+      - With O(state=unprepared), unprepare also claims of pods that the node agent serves and that may still run. The
+        agent prepares them again at once if the pod is not being deleted.
       - With O(state=prepared), prepare also claims whose devices the kubelet holds for other claims, for example with
         admin access.
       - Claims that only the kubelet has cannot be forgotten here, see O(nodeops.dra.checkpoint#module:drop_claims).

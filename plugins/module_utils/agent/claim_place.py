@@ -19,7 +19,9 @@ from ..manager.durable_claims import Record
 from ..manager.loading import load
 from ..manager.manager import DegradedError, DraManager
 from ..manager.opening import Settings
+from ..resource.view import JsonObject
 from .claim_request import ClaimRequest
+from .workplace import PodKeeper
 
 Records = t.Mapping[str, Record]
 
@@ -29,6 +31,9 @@ class Place(t.Protocol):
 
     @property
     def via(self) -> str: ...
+
+    def living_pod(self, uid: str) -> JsonObject | None:
+        """A pod that is known to be there and whose containers may still run, None for any other."""
 
     def records(self) -> Records:
         """What is recorded now, by UID. Raises DraError when that is not known."""
@@ -46,6 +51,10 @@ class OwnManager:
 
     request: ClaimRequest
     via: str = "lock"
+
+    def living_pod(self, uid: str) -> JsonObject | None:
+        """Without the API no pod is known."""
+        return None
 
     def records(self) -> Records:
         """From the file, without the lock: it is replaced whole. Nothing where there is no directory yet."""
@@ -76,7 +85,12 @@ class AgentManager:
 
     agent_manager: DraManager
     agent_registry: DriverRegistry
+    keeper: PodKeeper | None = None
     via: str = "agent"
+
+    def living_pod(self, uid: str) -> JsonObject | None:
+        """One of those that the agent prepares claims for by itself."""
+        return None if self.keeper is None else self.keeper.living(uid)
 
     def records(self) -> Records:
         """From the manager's table. Raises DegradedError when it could not read its file: nothing is known then."""

@@ -42,6 +42,7 @@ from .kubelet_claims import (
     still_recorded,
     unprepare_directly,
 )
+from .living_pods import refuse_living_pods
 from .reachable_drivers import ReachableDrivers
 from .record_report import record_report
 
@@ -132,6 +133,8 @@ async def _unprepare(
     foreign = only_kubelet_has(held, request, uids)
     if who is not None:
         uids = [uid for uid in uids if who in records[uid].state.pod_uids or not records[uid].state.pod_uids]
+    if not request.force:
+        refuse_living_pods(place, [records[uid] for uid in uids], who)
     leaving = [uid for uid in uids if who is None or not records[uid].state.pod_uids - {who}]
     change = release_change([records[uid] for uid in uids], foreign, who)
     pairs = [(uid, driver) for uid in leaving for driver in _to_tell(records[uid])]

@@ -224,7 +224,9 @@ def _parser() -> argparse.ArgumentParser:
     for one in (prepare, unprepare):
         one.add_argument("--holder", metavar="NAME", help="who holds claims without a pod, such as a unit")
         one.add_argument(
-            "--force", action="store_true", help="although the kubelet has recorded the claim or its devices"
+            "--force",
+            action="store_true",
+            help="although the kubelet has recorded the claim or its devices, or a pod that may still run holds it",
         )
     forget.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes to the audit log")
     watch = command("watch", "Show what happens, as it happens.")

@@ -15,6 +15,7 @@ import typing as t
 
 from ..checkpoint.errors import DraError
 from ..kube.store import Handler
+from ..manager.admission import BeingUnpreparedError
 from ..manager.failures import BackingOffError, Backoff
 from ..manager.manager import StoppedError
 from ..resource.view import JsonObject
@@ -40,7 +41,7 @@ class Keeper:
         self._period = period
         self._backoff = backoff or Backoff(cap=60.0)
         self._changed: dict[str, asyncio.Event] = {}
-        self._prepared: set[str] = set()
+        self._prepared: dict[str, frozenset[str]] = {}
         self._failed: dict[str, tuple[int, str]] = {}
         self._busy: set[str] = set()
         self._idle = asyncio.Event()
@@ -69,6 +70,21 @@ class Keeper:
         """Begin nothing new, and return when nothing is under way any more."""
         self._ending = True
         await self._idle.wait()
+
+    def living(self, uid: str) -> JsonObject | None:
+        """A pod that is kept here and may still run, None for any other."""
+        pod = self._pods.store.by_uid(uid)
+        return pod if pod is not None and is_alive(pod) else None
+
+    def look_again(self) -> None:
+        """Claims may have been taken from pods that still need them: those are prepared again."""
+        states = {report.record.state.uid: report for report in self._place.manager.claims()}
+        for uid, claims in list(self._prepared.items()):
+            found = [states.get(claim) for claim in claims]
+            if any(one is None or one.status != "prepared" or uid not in one.record.state.pod_uids for one in found):
+                log.warning("claims were taken from a pod that still needs them pod=%s", uid)
+                del self._prepared[uid]
+                self._changed[uid].set()
 
     def driver_returned(self, name: str) -> None:
         """A driver can be called again: what waits may go on."""
@@ -103,7 +119,7 @@ class Keeper:
                     await changed.wait()
         # No await since the last look: whatever comes now makes a new task.
         del self._changed[uid]
-        self._prepared.discard(uid)
+        self._prepared.pop(uid, None)
         self._failed.pop(uid, None)
 
     async def _bring(self, uid: str) -> float | None:
@@ -130,17 +146,23 @@ class Keeper:
 
     async def _prepare(self, uid: str, pod: JsonObject) -> None:
         whole = await gather(ClaimRequest(PREPARED, pod), self._pods.fetch)
-        prepared = await self._place.manager.prepare(pod, whole.claims, obey_backoff=True)
+        manager = self._place.manager
+        try:
+            prepared = await manager.prepare(pod, whole.claims, obey_backoff=True)
+        except BeingUnpreparedError as error:
+            # Somebody began to take it from this pod and a driver failed: only the end of that makes it prepared again.
+            await manager.unprepare_claims([error.facts["claim_uid"]], pod_uid=uid)
+            prepared = await manager.prepare(pod, whole.claims, obey_backoff=True)
         now = self._pods.store.by_uid(uid)
         if now is None or not is_alive(now):
             return  # it ended meanwhile: the change that said so is noted, and gives all of it back
-        self._prepared.add(uid)
+        self._prepared[uid] = frozenset(claim.uid for claim in prepared)
         log.info("pod prepared pod=%s uid=%s claims=%d", _name(uid, pod), uid, len(prepared))
         for claim in prepared:
             self._place.events.add("claim_prepared", f"{claim.full_name} ({claim.uid})", f"for pod {_name(uid, pod)}")
 
     async def _release(self, uid: str, pod: JsonObject | None) -> None:
-        self._prepared.discard(uid)
+        self._prepared.pop(uid, None)
         if not self._place.manager.pod_might_need_unprepare(uid):
             return
         labels = self._labels()
@@ -166,6 +188,7 @@ class Keeper:
         while True:
             # Before all pods were seen, every pod would look like one that is gone.
             if self._pods.synced and not self._ending:
+                self.look_again()
                 labels = self._labels()
                 try:
                     with self._working(""):

@@ -98,9 +98,14 @@ class LocalService:
 
     async def _change(self, state: str, message_: pb.ChangeRequest, peer: Peer) -> t.Any:
         request = self._request(state, message_, peer)
-        place = AgentManager(self._place.manager, self._place.registry)
+        keeper = self._place.keeper
+        place = AgentManager(self._place.manager, self._place.registry, keeper)
         log.info("change asked for state=%s uid=%d pid=%d check=%s", state, peer.uid, peer.pid, message_.check)
-        result = await work(request, self._place.fetch, check=message_.check, place=place)
+        try:
+            result = await work(request, self._place.fetch, check=message_.check, place=place)
+        finally:
+            if keeper is not None and state != PREPARED and not message_.check:
+                keeper.look_again()
         if state == PREPARED and not message_.check and (request.pod or {}).get("spec") is not None:
             self._place.given_pods.add(t.cast("JsonObject", request.pod))
         if result["changed"] and not message_.check:

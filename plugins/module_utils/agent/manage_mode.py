@@ -96,7 +96,7 @@ class ManageMode:
         place.pod_sources.insert(0, self._pods)
         place.more_findings.append(self._pods.findings)
         backoff = Backoff(cap=claims.retry_limit)
-        self._keeper = Keeper(place, self._pods, period=claims.reconcile_period, backoff=backoff)
+        self._keeper = place.keeper = Keeper(place, self._pods, period=claims.reconcile_period, backoff=backoff)
 
     async def _serve_pod_resources(self, stack: contextlib.AsyncExitStack, place: Workplace, path: str) -> None:
         await asyncio.to_thread(refuse_beside_kubelet, path, place.directories.kubelet_root)

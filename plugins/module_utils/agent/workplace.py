@@ -36,6 +36,16 @@ async def no_api(kind: str, namespace: str, name: str) -> JsonObject:
     )
 
 
+class PodKeeper(t.Protocol):
+    """Who has the claims of living pods prepared (`keeping.Keeper`)."""
+
+    def living(self, uid: str) -> JsonObject | None:
+        """A pod that it keeps and that may still run."""
+
+    def look_again(self) -> None:
+        """Somebody else has changed what is prepared."""
+
+
 @dataclasses.dataclass
 class Workplace:
     """Made once the manager is open. ``more_findings`` are those of parts that came later, such as the API's.
@@ -53,6 +63,7 @@ class Workplace:
     more_findings: list[t.Callable[[], list[Finding]]] = dataclasses.field(default_factory=list)
     given_pods: GivenPods = dataclasses.field(init=False)
     pod_sources: list[PodSource] = dataclasses.field(init=False)
+    keeper: PodKeeper | None = None
 
     def __post_init__(self) -> None:
         self.given_pods = GivenPods(self.manager.pod_might_need_unprepare)

@@ -70,7 +70,8 @@ async def managed(
         directories = Directories(str(node.state_directory), str(node.root), str(node.registry), cdi)
         place = Workplace(directories, manager, registry, EventLog())
         pods = NodePods("node-1", cluster.options if options is None else options)
-        keeper = Keeper(place, pods, period=period, backoff=QUICK)
+        place.pod_sources.insert(0, pods)
+        keeper = place.keeper = Keeper(place, pods, period=period, backoff=QUICK)
         work = (pods.run(), keeper.run(), follow_drivers(place, keeper.driver_returned))
         tasks = [asyncio.create_task(one) for one in work]
         try:

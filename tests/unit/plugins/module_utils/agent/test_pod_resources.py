@@ -94,24 +94,27 @@ def cdi(uid: str, name: str) -> str:
 
 
 async def test_pods_of_the_api_are_listed(node: Node) -> None:
-    async with cluster() as cluster_api, node.driver(), managed(node, cluster_api) as agent:
-        agent.place.pod_sources.insert(0, agent.pods)
-        async with monitored(node, agent.place) as monitor:
-            await agent.until(lambda: agent.pods.synced)
-            assert await monitor.devices() == {}
-            uid = await cluster_api.pod("p", "c")
-            claim_uid = await cluster_api.claim("c", uid)
-            await agent.event("claim_prepared")
-            one = (await monitor.ask("Get", pod_name="p", pod_namespace="default")).pod_resources
-            assert await monitor.devices() == {
-                ("default/p", "main"): [f"default/c {GPU}/pool-0/dev-0 {cdi(claim_uid, 'dev-0')}"]
-            }
-            assert (one.name, one.namespace, len(one.containers[0].dynamic_resources)) == ("p", "default", 1)
-            wanted = "NOT_FOUND: pod q in namespace default not found"
-            assert await monitor.status("Get", pod_name="q", pod_namespace="default") == wanted
-            await agent.delete("Pod", "p")
-            await agent.event("claim_unprepared")
-            assert await monitor.devices() == {}
+    async with (
+        cluster() as cluster_api,
+        node.driver(),
+        managed(node, cluster_api) as agent,
+        monitored(node, agent.place) as monitor,
+    ):
+        await agent.until(lambda: agent.pods.synced)
+        assert await monitor.devices() == {}
+        uid = await cluster_api.pod("p", "c")
+        claim_uid = await cluster_api.claim("c", uid)
+        await agent.event("claim_prepared")
+        one = (await monitor.ask("Get", pod_name="p", pod_namespace="default")).pod_resources
+        assert await monitor.devices() == {
+            ("default/p", "main"): [f"default/c {GPU}/pool-0/dev-0 {cdi(claim_uid, 'dev-0')}"]
+        }
+        assert (one.name, one.namespace, len(one.containers[0].dynamic_resources)) == ("p", "default", 1)
+        wanted = "NOT_FOUND: pod q in namespace default not found"
+        assert await monitor.status("Get", pod_name="q", pod_namespace="default") == wanted
+        await agent.delete("Pod", "p")
+        await agent.event("claim_unprepared")
+        assert await monitor.devices() == {}
 
 
 async def test_each_device_has_its_own_cdi_names_and_counts_once(node: Node) -> None:
@@ -177,10 +180,13 @@ async def test_an_odd_pod_hides_no_other(node: Node, caplog: pytest.LogCaptureFi
 
 async def test_what_is_not_known_is_not_an_empty_list(node: Node) -> None:
     path = node.manager_has(recorded())
-    async with cluster() as cluster_api, managed(node, cluster_api, options={"host": "http://127.0.0.1:9"}) as agent:
-        agent.place.pod_sources.insert(0, agent.pods)
-        async with monitored(node, agent.place) as monitor:
-            assert (await monitor.status("List")).startswith("UNAVAILABLE: The pods of this node are not known yet")
+    nowhere = {"host": "http://127.0.0.1:9"}
+    async with (
+        cluster() as cluster_api,
+        managed(node, cluster_api, options=nowhere) as agent,
+        monitored(node, agent.place) as monitor,
+    ):
+        assert (await monitor.status("List")).startswith("UNAVAILABLE: The pods of this node are not known yet")
     path.write_bytes(path.read_bytes()[:-9])
     async with running(node) as damaged, monitored(node, damaged.place) as monitor:
         assert (await monitor.status("List")).startswith(f"FAILED_PRECONDITION: {path} is damaged")
