@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is another ResourceClaim controller at work in the cluster? Looked for before anything is written.
 
-Three places are looked at, each of which gives pieces of evidence:
+Four places are looked at, each of which gives pieces of evidence:
 
 1. Pods of kube-controller-manager in kube-system that run. Their arguments tell whether the controller in them is
    switched off or on, and so do gate and release where no argument does. One that has it on is enough to refuse: it may
@@ -13,6 +13,8 @@ Three places are looked at, each of which gives pieces of evidence:
 3. Generated claims that were made within the last ``RECENT`` seconds, by the manager that their owner reference was
    written by. Another one than ours is enough to refuse, whatever it is called. Claims from before the present
    kube-controller-manager began to lead, or was started with the controller off, prove nothing and are passed over.
+4. Leases of this collection's own controllers, by their label, under other names or in other namespaces than ours. One
+   that is renewed while we watch is enough to refuse, unless its holder and we look after different namespaces.
 
 What may not be read proves nothing either way. If it is the Lease, in a release in which the controller is on by
 default, and no pod says that it is off, then nobody can be ruled out: that is refused as well, and the rights that
@@ -51,6 +53,11 @@ _LEFTOVER = 3600.0
 _LONGEST_WATCH, _LOOK_EVERY = 30.0, 0.5
 #: So many claims are named as evidence for each manager.
 _EXAMPLES = 3
+
+#: How controllers of this collection know each other's Leases.
+LEASE_LABEL, LEASE_LABEL_VALUE = "app.kubernetes.io/name", "nodeops-dra-controller"
+#: Which namespaces the holder looks after, with commas between them; empty for all.
+NAMESPACES_ANNOTATION = "nodeops.dra/namespaces"
 
 
 class Weight(enum.Enum):
@@ -99,15 +106,21 @@ class Verdict:
         )
         return AnotherControllerError(
             f"{first}: {'; '.join(map(str, self.against))}.",
-            "Switch it off (kube-controller-manager --controllers=*,-resourceclaim-controller), or set "
-            "controller.allow_coexistence when you are sure that it does not work.",
+            "Switch it off (kube-controller-manager --controllers=*,-resourceclaim-controller), give all replicas of "
+            "this one the same Lease, or set controller.allow_coexistence when you are sure that it does not work.",
             evidence=[str(one) for one in self.evidence],
         )
 
 
-async def refuse_others(client: KubeClient, target: Target, namespaces: t.Sequence[str], *, allowed: bool) -> Verdict:
+async def refuse_others(
+    client: KubeClient, target: Target, namespaces: t.Sequence[str], own_lease: str, *, allowed: bool
+) -> Verdict:
     """Look, tell what was seen, and raise ``AnotherControllerError`` when it is enough, unless it is ``allowed``."""
-    verdict = await look(client, target, namespaces)
+    return judge(await look(client, target, namespaces, own_lease), allowed=allowed)
+
+
+def judge(verdict: Verdict, *, allowed: bool) -> Verdict:
+    """Tell what was seen, and raise ``AnotherControllerError`` when it is enough, unless it is ``allowed``."""
     for one in verdict.evidence:
         level = logging.INFO if one.weight is Weight.NOTE else logging.WARNING if allowed else logging.ERROR
         log.log(level, "looked for another controller means=%s evidence=%s", one.weight.value, one)
@@ -117,14 +130,22 @@ async def refuse_others(client: KubeClient, target: Target, namespaces: t.Sequen
 
 
 async def look(
-    client: KubeClient, target: Target, namespaces: t.Sequence[str] = (), now: t.Callable[[], float] = time.time
+    client: KubeClient,
+    target: Target,
+    namespaces: t.Sequence[str] = (),
+    own_lease: str = "",
+    now: t.Callable[[], float] = time.time,
 ) -> Verdict:
-    """Gather the evidence. Raises a ``KubeError`` when something cannot be read for another reason than rights."""
+    """Gather the evidence. Raises a ``KubeError`` when something cannot be read for another reason than rights.
+
+    ``own_lease`` is ``NAMESPACE/NAME`` of ours, which we are or will be a candidate for.
+    """
     pods, off_since = await _pods(client, target)
     lease, leads_since = await _lease(client, target, known_off=off_since is not None, now=now)
     since = max(now() - RECENT, off_since or 0.0, leads_since)
     claims = [found for name in namespaces or ("",) for found in await _claims(client, target, name, since)]
-    return Verdict((*pods, *lease, *claims))
+    siblings = await look_for_siblings(client, namespaces, own_lease, now)
+    return Verdict((*pods, *lease, *claims, *siblings))
 
 
 def _not_readable(use: Use, error: errors.ForbiddenError, weight: Weight, meaning: str) -> Evidence:
@@ -200,13 +221,13 @@ async def _lease(
     on = is_on_by_default(target.release)
     name = f"Lease {MANAGER_NAMESPACE}/{MANAGER_LEASE}"
     try:
-        first = await _read(client)
+        first = await _read_manager(client)
     except errors.ForbiddenError as error:
         weight = Weight.NOT_RULED_OUT if on and not known_off else Weight.NOTE
         return [_not_readable(use, error, weight, "whether a kube-controller-manager is at work is not known")], 0.0
     if not first.holder_identity:
         return [Evidence(Weight.NOTE, name, first.renew_time or "", "nobody holds it")], 0.0
-    last = await _renewed(client, first, now)
+    last = await _renewed(lambda: _read_manager(client), first, now)
     holder = f"held by {first.holder_identity}"
     if last is None:
         return [Evidence(Weight.NOTE, name, first.renew_time or "", f"{holder}, but not renewed any more")], 0.0
@@ -218,16 +239,21 @@ async def _lease(
     return [Evidence(weight, name, last.renew_time or "", meaning)], _seconds(last.acquire_time or "")
 
 
-async def _read(client: KubeClient) -> LeaseSpec:
-    kind = requests.GET_MANAGER_LEASE.kind
+async def _read_manager(client: KubeClient) -> LeaseSpec:
+    return await _read(client, MANAGER_LEASE, MANAGER_NAMESPACE)
+
+
+async def _read(client: KubeClient, name: str, namespace: str) -> LeaseSpec:
     try:
-        lease = await client.get(resource_of(kind), MANAGER_LEASE, MANAGER_NAMESPACE, shape=LeaseObject)
+        lease = await client.get(resource_of("Lease"), name, namespace, shape=LeaseObject)
     except errors.NotFoundError:
         return LeaseSpec()
     return t.cast("LeaseObject", lease).spec or LeaseSpec()
 
 
-async def _renewed(client: KubeClient, first: LeaseSpec, now: t.Callable[[], float]) -> LeaseSpec | None:
+async def _renewed(
+    read: t.Callable[[], t.Awaitable[LeaseSpec]], first: LeaseSpec, now: t.Callable[[], float]
+) -> LeaseSpec | None:
     """The Lease as soon as it is renewed; None when it is not. Seen to happen: the clocks of hosts need not agree."""
     if now() - _seconds(first.renew_time or "") > _LEFTOVER:
         return None
@@ -235,10 +261,63 @@ async def _renewed(client: KubeClient, first: LeaseSpec, now: t.Callable[[], flo
     until = loop.time() + min(float(first.lease_duration_seconds or 1), _LONGEST_WATCH)
     while loop.time() < until:
         await asyncio.sleep(_LOOK_EVERY)
-        spec = await _read(client)
+        spec = await read()
         if (spec.holder_identity, spec.renew_time) != (first.holder_identity, first.renew_time):
             return spec if spec.holder_identity else None
     return None
+
+
+# Leases of our own kind
+
+
+@dataclasses.dataclass(frozen=True)
+class _SiblingMeta:
+    name: str = ""
+    namespace: str = ""
+    annotations: dict[str, str] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _SiblingLease:
+    metadata: _SiblingMeta = dataclasses.field(default_factory=_SiblingMeta)
+    spec: LeaseSpec | None = None
+
+
+async def look_for_siblings(
+    client: KubeClient, namespaces: t.Sequence[str], own_lease: str, now: t.Callable[[], float] = time.time
+) -> list[Evidence]:
+    """What the Leases of other controllers of this collection tell."""
+    use = requests.LIST_LEASES
+    selector = f"{LEASE_LABEL}={LEASE_LABEL_VALUE}"
+    try:
+        leases = await client.list(resource_of(use.kind), label_selector=selector, shape=_SiblingLease)
+    except errors.ForbiddenError:
+        meaning = (
+            f"the right to {use.verb} {use.resource}.{use.group} is missing, so those of this collection are unknown"
+        )
+        return [Evidence(Weight.NOTE, f"{use.resource} in all namespaces", "", meaning)]
+    others = [one for one in leases if f"{one.metadata.namespace}/{one.metadata.name}" != own_lease]
+    seen = await asyncio.gather(*(_sibling(client, one, set(namespaces), now) for one in others))
+    return [one for one in seen if one is not None]
+
+
+async def _sibling(
+    client: KubeClient, lease: _SiblingLease, ours: set[str], now: t.Callable[[], float]
+) -> Evidence | None:
+    meta, first = lease.metadata, lease.spec or LeaseSpec()
+    if not first.holder_identity:
+        return None
+    last = await _renewed(lambda: _read(client, meta.name, meta.namespace), first, now)
+    if last is None:
+        return None
+    theirs = set(filter(None, (meta.annotations or {}).get(NAMESPACES_ANNOTATION, "").split(",")))
+    apart = bool(ours and theirs) and not ours & theirs
+    what = "other namespaces than ours" if apart else ", ".join(sorted(theirs & ours or theirs)) or "all namespaces"
+    meaning = (
+        f"held by {first.holder_identity} and being renewed, a controller of this collection that looks after {what}"
+    )
+    weight = Weight.NOTE if apart else Weight.AT_WORK
+    return Evidence(weight, f"Lease {meta.namespace}/{meta.name}", last.renew_time or "", meaning)
 
 
 # Claims

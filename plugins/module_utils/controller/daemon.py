@@ -30,7 +30,16 @@ from ..kube.ending import end_all
 from ..kube.fence import Fence
 from ..kube.lease import Lease, own_identity
 from ..resource.versions import NoUsableVersionError
-from .coexistence import AnotherControllerError, Verdict, refuse_others
+from .coexistence import (
+    LEASE_LABEL,
+    LEASE_LABEL_VALUE,
+    NAMESPACES_ANNOTATION,
+    AnotherControllerError,
+    Verdict,
+    judge,
+    look_for_siblings,
+    refuse_others,
+)
 from .controller import Controller
 from .daemon_health import Movement, check_api, check_caches, check_watches
 from .daemon_metrics import CONTROLLER_METRICS, ApiMetrics, export
@@ -130,10 +139,20 @@ async def _started(context: Context, stack: contextlib.AsyncExitStack) -> _Parts
     target = await find_target(client)
     await check_rights(client, target, chosen.namespaces, election_rights(place.namespace, place.name))
     context.progress("looking for another controller")
-    verdict = await refuse_others(client, target, chosen.namespaces, allowed=chosen.allow_coexistence)
+    own_lease = f"{place.namespace}/{place.name}"
+    verdict = await refuse_others(client, target, chosen.namespaces, own_lease, allowed=chosen.allow_coexistence)
     identity = place.identity or own_identity()
     election = Election(context.metrics, place.name, identity)
-    lease = Lease(client, place.namespace, place.name, identity=identity, settings=times, observer=election)
+    lease = Lease(
+        client,
+        place.namespace,
+        place.name,
+        identity=identity,
+        labels={LEASE_LABEL: LEASE_LABEL_VALUE},
+        annotations={NAMESPACES_ANNOTATION: ",".join(chosen.namespaces)},
+        settings=times,
+        observer=election,
+    )
     log.info("candidate for the lease lease=%s/%s identity=%s", place.namespace, place.name, lease.identity)
     return _Parts(client, target, lease, election, verdict, controller_settings(context.settings), context.metrics,
                   chosen.allow_coexistence)  # fmt: skip
@@ -226,13 +245,20 @@ class _Parts:
                 await asyncio.sleep(delay)
 
     async def _look_again(self, client: KubeClient) -> None:
-        """A standby may have waited for weeks: who else is there now, and which version is served?"""
+        """A standby may have waited for weeks: who else is there now, and which version is served?
+
+        Another controller of this collection may have begun at the same moment as we. It is looked for in any case:
+        whoever of the two looks last, sees the other's Lease.
+        """
         now = asyncio.get_running_loop().time()
+        namespaces, own_lease = self.settings.namespaces, f"{self.lease.namespace}/{self.lease.name}"
         if now - self.looked < YOUNG:
+            siblings = await look_for_siblings(client, namespaces, own_lease)
+            judge(Verdict(tuple(siblings)), allowed=self.allow_coexistence)
+            self.verdict = Verdict(tuple(dict.fromkeys((*self.verdict.evidence, *siblings))))
             return
         self.target = await find_target(client)
-        namespaces = self.settings.namespaces
-        self.verdict = await refuse_others(client, self.target, namespaces, allowed=self.allow_coexistence)
+        self.verdict = await refuse_others(client, self.target, namespaces, own_lease, allowed=self.allow_coexistence)
         self.looked = asyncio.get_running_loop().time()
 
     async def use(self, settings: ControllerSettings) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import typing as t
 
@@ -24,7 +25,7 @@ from .target import Target
 
 
 @dataclasses.dataclass(frozen=True)
-class Owner:
+class Owner(abc.ABC):
     """An object with ``spec.resourceClaims``. ``kind`` is Pod or PodGroup."""
 
     kind: t.ClassVar[str] = ""
@@ -63,21 +64,21 @@ class Owner:
         """For events."""
         return reference_of(self.kind, self.obj, self.target)
 
+    @abc.abstractmethod
     def entries(self) -> list[PodClaim]:
         """``spec.resourceClaims``."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def complaint(self, claim: Json) -> str:
         """Why a claim cannot be this owner's; empty when it is."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def find(self, entry: PodClaim, claims: t.Iterable[Json]) -> Json | None:
         """The claim that was made for the entry, among those of this owner."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def claim_from(self, entry: PodClaim, template: Json) -> Json:
         """The claim to make for the entry."""
-        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -57,6 +57,8 @@ APPLY_POD_GROUP_STATUS = Use("patch", "PodGroup", "status", "names of the genera
 GET_MANAGER_LEASE = Use("get", "Lease", "", "whether a kube-controller-manager is at work in the cluster")
 LIST_MANAGER_PODS = Use("list", "Pod", "", "whether its arguments switch its own ResourceClaim controller off or on")
 
+LIST_LEASES = Use("list", "Lease", "", "whether a controller of this collection works under another Lease")
+
 # The election of the layer below makes these.
 _ELECTION = (
     Use("get", "Lease", "", "who leads"),
@@ -146,7 +148,7 @@ def _rule(use: Use, name: str) -> dict[str, list[str]]:
 
 def rbac_rules(targets: t.Iterable[Target]) -> list[dict[str, list[str]]]:
     """Rules of a ClusterRole for clusters of these sorts, in stable order, each resource in one rule."""
-    verbs: dict[tuple[str, str], set[str]] = {}
+    verbs: dict[tuple[str, str], set[str]] = {(LIST_LEASES.group, LIST_LEASES.resource): {LIST_LEASES.verb}}
     for target in targets:
         for use in needed_rights(target):
             verbs.setdefault((use.group, use.resource), set()).add(use.verb)

@@ -74,7 +74,10 @@ def own_identity() -> str:
 
 
 class Lease:
-    """A candidate for the Lease ``namespace/name``. ``clock`` is for terms, ``now`` (wall time) only for the record."""
+    """A candidate for the Lease ``namespace/name``, which bears ``labels`` and ``annotations`` while it is the leader.
+
+    ``clock`` is for terms, ``now`` (wall time) only for the record.
+    """
 
     def __init__(
         self,
@@ -83,6 +86,8 @@ class Lease:
         name: str,
         *,
         identity: str = "",
+        labels: t.Mapping[str, str] | None = None,
+        annotations: t.Mapping[str, str] | None = None,
         settings: LeaseSettings | None = None,
         observer: LeaseObserver | None = None,
         clock: t.Callable[[], float] = lease_clock,
@@ -92,6 +97,8 @@ class Lease:
         self.namespace, self.name = namespace, name
         self.identity = identity or own_identity()
         self.settings = settings or LeaseSettings()
+        about = {"labels": labels, "annotations": annotations}
+        self._about = {key: dict(value) for key, value in about.items() if value}
         self._client = client.without_limits()
         self._resource = resource_of("Lease")
         self._observer, self._clock, self._now, self._rand = observer, clock, now, rand
@@ -149,7 +156,7 @@ class Lease:
             raise
         except errors.NotFoundError:
             body = {
-                "metadata": {"name": self.name, "namespace": self.namespace},
+                "metadata": {"name": self.name, "namespace": self.namespace, **self._about},
                 "spec": held_spec(self.identity, self.settings.duration, self._now(), None),
             }
             made = await self._client.create(self._resource, body, self.namespace, timeout=timeout)
@@ -181,7 +188,7 @@ class Lease:
         await self._patch(spec, found, timeout)
 
     async def _patch(self, spec: dict[str, t.Any], found: Observed, timeout: float) -> None:
-        body = {"metadata": {"resourceVersion": found.resource_version}, "spec": spec}
+        body = {"metadata": {"resourceVersion": found.resource_version, **self._about}, "spec": spec}
         made = await self._client.patch(self._resource, body, self.name, self.namespace, timeout=timeout)
         self._see(observed(decoder(LeaseObject)(encode(made))))
 

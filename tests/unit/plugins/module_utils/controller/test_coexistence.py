@@ -11,6 +11,9 @@ import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.coexistence import (
+    LEASE_LABEL,
+    LEASE_LABEL_VALUE,
+    NAMESPACES_ANNOTATION,
     AnotherControllerError,
     Verdict,
     Weight,
@@ -22,6 +25,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.controller.coexistence
     runs_controller,
 )
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.requests import coexistence_rules
+from ansible_collections.nodeops.dra.plugins.module_utils.kube.lease import Lease, LeaseSettings
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.lease_record import micro_time
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import resource_of
 from ansible_collections.nodeops.dra.plugins.module_utils.resource.release import Release
@@ -214,9 +218,89 @@ async def test_its_rules_are_all_it_takes() -> None:
             for rule in coexistence_rules()
         ]
         claims = Rule(("list",), ("resource.k8s.io",), ("resourceclaims",))
-        made.server.settings.tokens["looker"] = User("looker", (*rules, claims))
+        leases = Rule(("list",), ("coordination.k8s.io",), ("leases",))
+        made.server.settings.tokens["looker"] = User("looker", (*rules, claims, leases))
         async with made.connection("looker") as client:
             assert "is missing" not in texts(await look(client, made.target))
+
+
+@contextlib.asynccontextmanager
+async def sibling(made: World, namespaces: str = "", place: str = "dra/other") -> t.AsyncIterator[asyncio.Event]:
+    """Another controller of this collection leads under a Lease of its own; set the event to end it."""
+    leads, ended = asyncio.Event(), asyncio.Event()
+    namespace, _slash, name = place.partition("/")
+
+    async def work(_fence: object) -> None:
+        leads.set()
+        await ended.wait()
+
+    lease = Lease(
+        made.client,
+        namespace,
+        name,
+        identity="host-2_x",
+        labels={LEASE_LABEL: LEASE_LABEL_VALUE},
+        annotations={NAMESPACES_ANNOTATION: namespaces},
+        settings=LeaseSettings(10.0, 5.0, 0.1),
+    )
+    task = asyncio.create_task(lease.run(work))
+    await leads.wait()
+    try:
+        yield ended
+    finally:
+        ended.set()
+        await task
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("theirs", "ours", "where"),
+    [
+        ("", (), "all namespaces"),
+        ("", ("team-a",), "all namespaces"),
+        ("team-a,team-b", (), "team-a, team-b"),
+        ("team-a,team-b", ("team-b", "team-c"), "team-b"),
+        ("team-a", ("team-b",), ""),
+    ],
+)
+async def test_another_of_this_collection_under_another_lease(theirs: str, ours: tuple[str, ...], where: str) -> None:
+    async with cluster() as made, sibling(made, theirs):
+        found = await look(made.client, made.target, ours, "kube-system/other")
+    assert "Lease dra/other (20" in texts(found)
+    assert "held by host-2_x and being renewed, a controller of this collection" in texts(found)
+    assert [one.object for one in found.against] == (["Lease dra/other"] if where else [])
+    assert f"that looks after {where or 'other namespaces than ours'}" in texts(found)
+
+
+@pytest.mark.asyncio
+async def test_a_replica_of_ours_is_no_other_controller() -> None:
+    async with cluster() as made, sibling(made):
+        found = await look(made.client, made.target, (), "dra/other")
+    assert "dra/other" not in texts(found)
+
+
+@pytest.mark.asyncio
+async def test_one_of_this_collection_that_has_ended_is_none() -> None:
+    async with cluster() as made:
+        async with sibling(made):
+            pass  # it gives its Lease up
+        dead = {"name": "dead", "labels": {LEASE_LABEL: LEASE_LABEL_VALUE}}
+        spec = {"holderIdentity": "gone", "renewTime": micro_time(time.time()), "leaseDurationSeconds": 1}
+        await made.client.create(LEASE, {"metadata": dead, "spec": spec}, "dra")
+        found = texts(await look(made.client, made.target))
+    assert "dra/other" not in found
+    assert "dra/dead" not in found
+
+
+@pytest.mark.asyncio
+async def test_without_the_right_others_of_this_collection_stay_unseen_and_that_is_told() -> None:
+    async with cluster() as made, sibling(made):
+        await made.grant()
+        made.server.settings.tokens[TOKEN] = made.server.settings.tokens[TOKEN].without("list", "leases")
+        async with made.connection(TOKEN) as client:
+            found = await look(client, made.target)
+    assert "leases in all namespaces: the right to list leases.coordination.k8s.io is missing" in texts(found)
+    assert "dra/other" not in texts(found)
 
 
 @pytest.mark.asyncio
@@ -224,10 +308,10 @@ async def test_refusing_and_allowing() -> None:
     async with cluster() as made:
         await manager_pod(made)
         with pytest.raises(AnotherControllerError, match="Another ResourceClaim controller is at work") as raised:
-            await refuse_others(made.client, made.target, (), allowed=False)
+            await refuse_others(made.client, made.target, (), "", allowed=False)
         assert "allow_coexistence" in raised.value.hint
         assert any("kcm-1" in text for text in raised.value.facts["evidence"])
-        assert (await refuse_others(made.client, made.target, (), allowed=True)).against
+        assert (await refuse_others(made.client, made.target, (), "", allowed=True)).against
 
 
 @pytest.mark.parametrize(

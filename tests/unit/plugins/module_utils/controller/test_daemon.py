@@ -12,6 +12,7 @@ import socket
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.exit_codes import ExitCode
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import resource_of
+from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.rights import Rule, User
 
 from .daemon_process import LEASE, PATIENCE, place
 from .world import NS, TOKEN, World, eventually, world
@@ -265,6 +266,19 @@ async def test_beside_another_controller(tmp_path: pathlib.Path) -> None:
         lines = await daemon.until_answer("/readyz?verbose", 200, "leading")
         assert "[!]coexistence degraded: Pod kube-system/kcm" in lines
         assert await daemon.metric("nodeops_dra_other_controller_evidence") == 1
+
+
+async def test_another_of_this_collection_under_another_lease_is_refused(tmp_path: pathlib.Path) -> None:
+    async with place(tmp_path) as (made, here):
+        made.server.settings.tokens[TOKEN] = User("controller", (Rule(("*",)),))  # Leases of any name
+        first = await here.start("a", lease={"name": "first", "retry": 0.2})
+        await first.until_answer("/readyz?verbose", 200, "leading")
+        second = await here.start("b", lease={"name": "second"})
+        assert await second.ended() == ExitCode.REFUSED
+        assert "Lease kube-system/first" in second.log
+        assert "a controller of this collection that looks after all namespaces" in second.log
+        third = await here.start("c", lease={"name": "first", "retry": 0.2})
+        await third.until_answer("/readyz?verbose", 200, "a holds the lease")
 
 
 async def test_a_controller_that_came_while_the_standby_waited(

@@ -35,6 +35,7 @@ def test_the_rules_of_a_current_cluster() -> None:
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list"]},
         {
             "apiGroups": ["resource.k8s.io"],
             "resources": ["resourceclaims"],
