@@ -18,9 +18,11 @@ Table = dict[str, t.Any]
 _BARE: t.Final = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN: t.Final = re.compile(r"[0-9A-Za-z+\-_.:]+")
 _INTEGER: t.Final = re.compile(r"[+-]?(?:0|[1-9][0-9]*(?:_[0-9]+)*)|0x[0-9A-Fa-f_]+|0o[0-7_]+|0b[01_]+")
-_NUMBER_OR_DATE: t.Final = re.compile(
-    r"[+-]?(?:inf|nan|(?:0|[1-9][0-9_]*)(?:\.[0-9_]+)?(?:[eE][+-]?[0-9_]+)?)"
-    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt][0-9:.]+(?:[Zz]|[+-][0-9:]+)?)?|[0-9]{2}:[0-9]{2}(?::[0-9.]+)?"
+_FLOAT: t.Final = re.compile(
+    r"[+-]?(?:inf|nan|(?:0|[1-9][0-9]*(?:_[0-9]+)*)(?:\.[0-9]+(?:_[0-9]+)*)?(?:[eE][+-]?[0-9]+(?:_[0-9]+)*)?)"
+)
+_DATE: t.Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt][0-9:.]+(?:[Zz]|[+-][0-9:]+)?)?|[0-9]{2}:[0-9]{2}(?::[0-9.]+)?"
 )
 _ESCAPES: t.Final = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
 _MAX_DEPTH: t.Final = 50
@@ -153,7 +155,9 @@ class _Reader:
             return word == "true"
         if _INTEGER.fullmatch(word):
             return int(word, 0) if word[:2] in ("0x", "0o", "0b") else int(word)
-        if _NUMBER_OR_DATE.fullmatch(word):
+        if _FLOAT.fullmatch(word):
+            return float(word.replace("_", ""))
+        if _DATE.fullmatch(word):
             return word
         raise self._wrong("a value is missing or unknown")
 

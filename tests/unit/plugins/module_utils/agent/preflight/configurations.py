@@ -27,6 +27,7 @@ version = 2
 
   [plugins."io.containerd.gc.v1.scheduler"]
     deletion_threshold = 0
+    pause_threshold = 0.02
     schedule_delay = "0s"
 
   [plugins."io.containerd.grpc.v1.cri"]

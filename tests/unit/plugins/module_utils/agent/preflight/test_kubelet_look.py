@@ -97,7 +97,12 @@ def test_drop_ins_win_over_the_file_in_their_order(node: MadeUpNode) -> None:
     result = node.look()
     assert result["kubelet"]["prepares_claims"] is True
     assert gate(result, "DRAAdminAccess")["set"] is True
-    assert len(result["kubelet"]["configuration_files"]) == 3
+    assert result["kubelet"]["configuration_files"] == [
+        CONFIGURATION,
+        "/etc/kubernetes/kubelet.conf.d/10-off.conf",
+        "/etc/kubernetes/kubelet.conf.d/20-on.conf",
+    ]
+    assert codes(result) == []
 
 
 def test_a_file_that_is_missing_is_told(node: MadeUpNode) -> None:
