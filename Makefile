@@ -18,7 +18,7 @@ VENV_KEY := $(shell cat requirements/*.txt hack/make_venv.py | sha256sum | cut -
 READY := $(VENV)/.ready-$(VENV_KEY)
 GATE = $(VENV)/bin/python hack/gate.py
 
-.PHONY: help venv quickstart test lint sanity units integration bench fuzz soak kills contract build wheelhouse format proto clean
+.PHONY: help venv quickstart test lint sanity units integration bench fuzz soak kills chaos contract build wheelhouse format proto clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -59,6 +59,9 @@ soak: $(READY) ## 2000 random histories of a cluster with controllers that fail 
 
 kills: $(READY) ## Kill processes at every step, then the node agent under load (AGENT_KILLS=500); print the counts
 	@AGENT_KILLS="$(AGENT_KILLS)" $(GATE) kills
+
+chaos: $(READY) ## Let everything fail around the node agent: what it told, how it recovered, its memory (some need root)
+	@$(GATE) chaos
 
 # From the command line only: nobody should test against a cluster because of a variable of the shell.
 contract: $(READY) ## Contract of an API server: the embedded one, or that of a cluster (KUBECONFIG=FILE)

@@ -63,6 +63,11 @@ def kills() -> int:
     return foreground("agent kills", agent, agent[1]) or points
 
 
+def chaos() -> int:
+    """What can go wrong around the node agent, and how it took it; the table is the result."""
+    return foreground("chaos", [sys.executable, "tests/soak/agent_chaos.py"], "tests/soak/agent_chaos.py")
+
+
 def contract() -> int:
     """The contract suite, against the cluster of CONTRACT_KUBECONFIG, else against the embedded API server."""
     where = os.environ.get("CONTRACT_KUBECONFIG", "")
@@ -116,6 +121,7 @@ PROGRAMS: dict[str, t.Callable[[], int]] = {
     "fuzz": fuzz,
     "soak": soak,
     "kills": kills,
+    "chaos": chaos,
     "contract": contract,
     "proto": proto,
     "build": build,

@@ -66,6 +66,7 @@ async def _run(options: argparse.Namespace) -> int:
             return _show(options, {"containers": found}, ctl_tables.resources_text(found))
         if options.command == "claims":
             claims = await client.claims(options.namespace)
+            await _tell_if_degraded(client)
             return _show(options, {"claims": claims}, ctl_tables.claims_text(claims))
         if options.command == "drivers":
             drivers = await client.drivers()
@@ -76,6 +77,13 @@ async def _run(options: argparse.Namespace) -> int:
         findings = await client.findings()
         _show(options, {"findings": findings}, ctl_tables.findings_text(findings))
         return EXIT_FINDINGS if any(one["severity"] == "error" for one in findings) else EXIT_FINE
+
+
+async def _tell_if_degraded(client: LocalClient) -> None:
+    """An empty list means something else when the agent cannot read what is recorded."""
+    degraded = (await client.version())["degraded"]
+    if degraded:
+        sys.stderr.write(f"{visible(degraded)}\n")
 
 
 async def _watch(client: LocalClient, options: argparse.Namespace) -> int:

@@ -100,14 +100,25 @@ class AgentProcess:
 
 
 @contextlib.asynccontextmanager
-async def agent_process(where: Node, /, **sections: Json) -> t.AsyncIterator[AgentProcess]:
-    """An agent that has been started; killed at the end if it still runs."""
+async def agent_process(
+    where: Node,
+    /,
+    *,
+    prefix: t.Sequence[str] = (),
+    python: t.Sequence[str] = ("-m",),
+    path: str | None = None,
+    **sections: Json,
+) -> t.AsyncIterator[AgentProcess]:
+    """An agent that has been started; killed at the end if it still runs.
+
+    ``prefix`` is a command that starts others, ``python`` are the words before the module, ``path`` is PYTHONPATH.
+    """
     config = pathlib.Path(where.root, "agent.yml")
     config.write_text(json.dumps(settings_of(where, **sections)), encoding="utf-8")  # JSON is YAML too
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NODEOPS_")}
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", MODULE, "--config", str(config)),
-        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        *(*prefix, sys.executable, *python, MODULE, "--config", str(config)),
+        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path) if path is None else path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import logging
 import os
+import sys
 import typing as t
 
 import pytest
@@ -16,7 +17,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.node_pods import
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.state_recovery import keep_state_usable
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.lock import take_lock
 from ansible_collections.nodeops.dra.tests.soak.agent_proxy import Proxy
-from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import agent_process
+from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import MODULE, agent_process
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.managed import managed
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import Node, recorded
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.test_with_api import Cluster, cluster
@@ -88,6 +89,16 @@ async def test_connections_to_the_api_server_fall_silent() -> None:
 # The state
 
 
+async def console(node: Node, *words: str) -> str:
+    """What the command line client writes to the standard error."""
+    command = (sys.executable, "-m", MODULE, "ctl", *words, "--socket", str(node.root / "run" / "agent.sock"))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = await asyncio.create_subprocess_exec(
+        *command, env=environment, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    return (await child.communicate())[1].decode()
+
+
 @pytest.mark.report("F046")
 @pytest.mark.asyncio
 async def test_a_disk_that_has_room_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +135,8 @@ async def test_a_damaged_state_file_is_mended_while_the_agent_runs(node: Node) -
         await agent.until("ready daemon=")
         assert "nodeops.dra.checkpoint" in await agent.get_until("/readyz?verbose", 503)
         assert "nodeops.dra.checkpoint" in (await agent.get("/metrics"))[1]
+        told = await console(node, "claims")
+        assert "nodeops.dra.checkpoint" in told, "an empty list alone would mislead"
         with take_lock(path, timeout=10):  # as nodeops.dra.checkpoint does
             assert path.read_bytes() == sound[:-9]
             path.write_bytes(sound)
