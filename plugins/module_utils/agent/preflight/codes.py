@@ -100,7 +100,6 @@ CODES: t.Final[t.Mapping[str, Code]] = {
 BLOCKING_ELSEWHERE: t.Final[t.Mapping[str, frozenset[Mode]]] = {
     "cdi_directory_mismatch": ALWAYS,
     "cdi_directory_not_writable": ALWAYS,
-    "cdi_unreadable": ALWAYS,
     "kubelet_state_refused": KUBELET,
     "manager_state_unusable": MANAGE,
 }

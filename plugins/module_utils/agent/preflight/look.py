@@ -187,13 +187,12 @@ class _Look:
         if directories:
             self.findings += driver_look.writable_findings(directories[-1])
         files = self.sources.cdi.files if self.sources is not None and self.sources.cdi is not None else ()
-        self.cdi = [
-            {
-                **rights.look_at_directory(directory),
-                "specs": sum(os.path.dirname(file.path) == directory for file in files),
-            }
-            for directory in directories
-        ]
+        for directory in directories:
+            facts = rights.look_at_directory(directory)
+            # Who may write a spec may have root run a program when a container starts.
+            self.findings += rights.directory_findings(facts, must_write=False, has_state=False)
+            specs = sum(os.path.dirname(file.path) == directory for file in files)
+            self.cdi.append({**facts, "specs": specs})
 
     def _plugins(self) -> None:
         if self.kubelet.root is None:

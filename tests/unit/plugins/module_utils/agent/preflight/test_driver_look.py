@@ -174,6 +174,19 @@ def test_a_directory_that_drivers_cannot_write(
     assert not result["ready"]
 
 
+def test_a_spec_directory_that_others_can_write(node: MadeUpNode) -> None:
+    (node.root / "etc/cdi").chmod(0o777)
+    result = node.look()
+    assert the(result, "directory_unsafe")["place"] == f"{node.root}/etc/cdi"
+    assert not result["ready"]
+
+
+def test_a_spec_directory_that_is_none(node: MadeUpNode) -> None:
+    (node.root / "run/cdi").rmdir()
+    node.file("/run/cdi", "a file")
+    assert [one["code"] for one in node.look()["blockers"]] == ["directory_not_writable"]
+
+
 @pytest.mark.report("F112")
 def test_a_spec_that_runtimes_refuse_is_told(node: MadeUpNode) -> None:
     node.file("/etc/cdi/x.json", '{"cdiVersion": "0.6.0"}')
