@@ -155,6 +155,13 @@ def test_directories_of_the_task_that_the_runtime_does_not_read(node: MadeUpNode
     found = the(result, "cdi_directory_mismatch")
     assert (found["severity"], found["place"]) == ("warning", other)
     assert result["ready"]
+    # Where one of its specs is read, others of a driver do no harm.
+    node.driver()
+    for path in ("/run/cdi", "/srv/cdi with blanks"):
+        node.file(f"{path}/k8s.{DRIVER}-claim_{UID}.json", json.dumps(SPEC))
+    result = node.look(cdi_directories=[etc, run, other])
+    assert result["drivers"][0]["spec_directories"] == [run, other]
+    assert the(result, "cdi_directory_mismatch")["severity"] == "warning"
 
 
 @pytest.mark.report("F115")
