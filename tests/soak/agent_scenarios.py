@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import pathlib
 import subprocess
 import time
@@ -18,6 +19,7 @@ from ansible_collections.nodeops.dra.tests.soak.agent_node import MODULES, start
 
 CROWD = 10_000
 DAY = 86_400
+LEADS = "caches are full"
 DEGRADED = "nodeops_dra_degraded 1.0"
 AWAY = ("[-]kubernetes failed", 'nodeops_dra_check_up{check="kubernetes"} 0.0', "api_not_followed")
 
@@ -150,32 +152,60 @@ async def unreadable_state(root: pathlib.Path) -> Row:
         status, told = await output(root, *repair)
         check(status == 0, f"the repair failed: {told}")
         chaos.mended()
+        (backup,) = path.parent.glob("*.bak")
+        check(backup.read_bytes() == damaged, "the backup is not what was there")
+        backup.unlink()
         await chaos.until_prepared(late)
         return await finish(chaos)
 
 
 async def jumping_clock(root: pathlib.Path) -> Row:
-    """The wall clock of the agent goes a day forward, then two days back, while a driver fails now and then."""
+    """The wall clock goes a day forward, then two days back, while a driver fails and a controller holds its lease."""
     clock, library = root / "clock", root / "clock.so"
     clock.write_text("0", encoding="ascii")
     source = pathlib.Path(__file__).with_name("agent_clock.c")
     await run("cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source))
-    async with chaos_node(root, environment={"LD_PRELOAD": str(library), "SOAK_CLOCK": str(clock)}) as chaos:
+    hook = {"LD_PRELOAD": str(library), "SOAK_CLOCK": str(clock)}
+    async with chaos_node(root, environment=hook) as chaos, controller(chaos, hook) as leader:
         for shift in (DAY, -DAY):
-            before = len(chaos.lines)
+            before = len(chaos.lines), len(leader)
             clock.write_text(str(shift), encoding="ascii")
             await chaos.node.tell_driver(GPU, "fault", kind="claim_error", times=3)
             await chaos.until_prepared(await chaos.add_pod(GPU), await chaos.add_pod(NIC))
-            await asyncio.sleep(5)
-            lines = chaos.lines[before:]
+            await asyncio.sleep(20)  # longer than a lease lasts without being renewed
+            lines, led = chaos.lines[before[0] :], leader[before[1] :]
             check(len(lines) < 60, f"{len(lines)} lines of log after a jump of the clock:\n" + "\n".join(lines))
+            check(len(led) < 20, f"{len(led)} lines of the controller's log:\n" + "\n".join(led))
+            check(not any(": lease " in line for line in led), f"something happened to the lease: {led}")
             day = time.strftime("%Y-%m-%d", time.gmtime(time.time() + shift))
             check(lines[-1].startswith(day), f"the clock did not jump: {lines[-1]}")
         status, health = await chaos.get("/readyz?verbose")
         check(status == 200, f"not ready: {health}")
-        chaos.row.health = "stays ready"
+        chaos.row.health = "stays ready, the controller keeps its lease"
         chaos.row.metrics = f"{len(chaos.lines)} lines of log in all"
         return await finish(chaos)
+
+
+@contextlib.asynccontextmanager
+async def controller(chaos: ChaosNode, environment: t.Mapping[str, str]) -> t.AsyncIterator[list[str]]:
+    """The controller's daemon at the same API server, once it leads; the lines of its log."""
+    node = chaos.node
+    lines: list[str] = []
+    config = node.root / "controller.yml"
+    settings = {"cluster": {"kubeconfig": str(node.kubeconfig)}, "http": {"port": 0}}
+    config.write_text(json.dumps({**settings, "life": {"run_directory": str(node.run)}}), encoding="utf-8")
+    argv = ("-m", f"{MODULES}.controller", "--config", str(config))
+    process = await start(node.logs / "controller", *argv, heard=lines.append, **environment)
+
+    async def leads() -> bool:
+        return any(LEADS in line for line in lines)
+
+    try:
+        await until(leads, "the controller leads")
+        yield lines
+        check(process.runs, f"the controller has ended: {lines[-3:]}")
+    finally:
+        await process.end(kill=True)
 
 
 async def crowd(root: pathlib.Path) -> Row:
