@@ -246,6 +246,21 @@ def test_a_device_plugin_beside_a_driver_of_the_same_vendor(node: MadeUpNode) ->
     assert accepted["findings"] == result["findings"]
 
 
+@pytest.mark.report("F100")
+@pytest.mark.parametrize(
+    ("driver", "devices"),
+    [
+        pytest.param("compute-domain.nvidia.com", ["a"], id="the driver has other devices"),
+        pytest.param("gpu.nvidia.com", [], id="the plugin has none left"),
+    ],
+)
+def test_a_device_plugin_that_takes_nothing_from_the_driver(node: MadeUpNode, driver: str, devices: list[str]) -> None:
+    node.driver(driver)
+    record = {"Data": {"RegisteredDevices": {"nvidia.com/gpu": devices}}, "Checksum": 1}
+    node.file("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint", json.dumps(record))
+    assert codes(node.look()) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [pytest.param("{", id="no JSON"), pytest.param("[]", id="a list"), pytest.param('{"Data": 7}', id="no data")],
