@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import subprocess
 import sys
 import types
+import typing as t
 
 import pytest
 
@@ -89,3 +91,50 @@ def test_every_gate_that_fails_fails_make(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 1
     assert "1 of 2 checks FAILED" in done.stdout
     assert done.stdout.splitlines()[-1] == "2 passed, 0 failed, 0 skipped"
+
+
+@pytest.mark.parametrize(
+    ("scope", "commands"),
+    [
+        pytest.param(
+            "short",
+            [
+                f"{HERE} --skip-test pylint",
+                f"{HERE} --test pylint --exclude tests/",
+                "3.9 --test compile --test import",
+                "3.14 --test compile --test import",
+            ],
+            id="make-test",
+        ),
+        pytest.param(
+            "",
+            [HERE, *(f"{version} --test compile --test import" for version in ("3.10", "3.14", "3.9"))],
+            id="make-sanity",
+        ),
+    ],
+)
+def test_sanity_leaves_out_only_what_it_says(
+    hack: types.SimpleNamespace,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scope: str,
+    commands: list[str],
+) -> None:
+    run: list[str] = []
+
+    def record(command: t.Any) -> t.Any:
+        run.append(" ".join(command.argv).partition(" --python ")[2])
+        return command
+
+    pythons = dict.fromkeys(sorted({HERE, "3.9", "3.10", "3.14"}), tmp_path)
+    monkeypatch.setattr(hack.checks, "found_pythons", lambda: pythons)
+    monkeypatch.setattr(hack.checks.Command, "run", record)
+    for name, result in {
+        "locked": contextlib.nullcontext(),
+        "copy_collection": tmp_path,
+        "make_home": tmp_path,
+    }.items():
+        monkeypatch.setattr(hack.workspace, name, lambda *_args, result=result, **_more: result)
+    monkeypatch.setenv("SANITY", scope)
+    hack.checks.sanity()
+    assert run == commands
