@@ -45,12 +45,14 @@ class KilledNode:
         self.node = SoakNode(root, drivers)
         self.node.heard = self._hear
         self._told = Told()
+        self._at_work = asyncio.Event()
         self._wrongs: list[str] = []
         self._kills = 0
 
     def _hear(self, line: str) -> None:
         found = re.search(r" pod (prepared|released) pod=\S+ uid=(\S+)", line)
         if found:
+            self._at_work.set()
             (self._told.prepared if found[1] == "prepared" else self._told.released).add(found[2])
         if "by a bug" in line or "Traceback" in line or " critical " in line.lower():
             self._wrongs.append(f"the agent said: {line}")
@@ -81,7 +83,9 @@ class KilledNode:
                 self._count.starting += not node.ready.is_set()
             else:
                 await node.until_ready()
-                await asyncio.sleep(min(1.5, chance.expovariate(2)))
+                with contextlib.suppress(TimeoutError):  # there may be nothing to do
+                    await asyncio.wait_for(self._at_work.wait(), 5)
+                await asyncio.sleep(min(2, chance.expovariate(1.5)))
             assert node.agent is not None
             status = await node.agent.end(kill=True)
             self._kills += 1
@@ -97,6 +101,7 @@ class KilledNode:
             self._wrongs.append(f"the agent had ended by itself with status {status}")
         self._check([*self._wrongs, *always(node, self.load, self._told)], "right after a kill")
         self._told = Told(self._told.prepared & {pod.uid for pod in self.load.living}, self._told.released)
+        self._at_work.clear()
         await node.start_agent()
         if self._kills % REST_EVERY == 0:
             await self._rest("at rest")

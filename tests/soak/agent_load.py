@@ -31,7 +31,7 @@ SERVICES = 4
 """Claims that a service holds, through the local API."""
 POD, CLAIM = resource_of("Pod"), resource_of("ResourceClaim")
 FAULTS = (
-    "slow:method=prepare,seconds=0.3,times=2",
+    "slow:seconds=0.3,times=2",
     "slow_after:seconds=0.2,times=1",
     "claim_error:times=1",
     "error:times=1,code=RESOURCE_EXHAUSTED",
@@ -91,7 +91,7 @@ class Load:
             (2 if crowd else 0, self.finish_pod),
             (1 + crowd / 4 if crowd else 0, self.delete_pod),
             (1, self.change_service),
-            (0.3, self.add_fault),
+            (0.5, self.add_fault),
         ]
         weights = [weight for weight, _action in actions]
         (action,) = self._chance.choices([action for _weight, action in actions], weights)
@@ -214,6 +214,8 @@ class Load:
         text = self._chance.choice(FAULTS)
         kind, _colon, rest = text.partition(":")
         values = dict(item.split("=") for item in rest.split(","))
+        # After each start everything is prepared again: without a choice hardly a fault would meet an unprepare.
+        values["method"] = self._chance.choice(("prepare", "unprepare"))
         with contextlib.suppress(DraError):  # it is dead
             await self.node.tell_driver(self._chance.choice(self.node.names), "fault", kind=kind, **values)
             self.faults += 1
