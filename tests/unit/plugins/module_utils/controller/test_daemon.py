@@ -65,7 +65,7 @@ async def test_no_metric_without_description(tmp_path: pathlib.Path) -> None:
     from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metric_table import COMMON_METRICS
 
     declared = {metric.name for metric in (*COMMON_METRICS, *CONTROLLER_METRICS)}
-    for version in ("v1", "v1beta2", "v1beta1", "v1alpha2"):
+    for version in ("v1", "v1alpha2"):  # with PodGroups, with PodSchedulingContexts
         folder = tmp_path / version
         folder.mkdir()
         async with place(folder, version) as (made, here):
