@@ -171,3 +171,8 @@ def test_what_cannot_be_imported_is_found(tmp_path: pathlib.Path, text: str, sta
     assert done.returncode == status, done.stdout
     assert told in done.stdout
     assert ("plugins.module_utils.kube.a: cannot be imported" in done.stdout) is bool(status)
+
+
+def test_what_runs_on_one_python_only_is_there(hack: types.SimpleNamespace) -> None:
+    missing = [name for name in hack.checks.ONCE if not (ROOT / hack.checks.LAYER_TESTS / name).is_file()]
+    assert missing == []
