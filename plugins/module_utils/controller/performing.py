@@ -167,6 +167,7 @@ class _Run:
         except errors.NotServedError:
             raise
         except errors.NotFoundError:
+            # Also how a deletion that no event told of comes to light; until a write is due, nothing hangs on it.
             self._latest[step.name] = None
         latest = self._latest[step.name]
         if latest is None:
