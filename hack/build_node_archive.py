@@ -4,7 +4,8 @@
 
     python hack/build_node_archive.py FOLDER
 
-It is ``FOLDER/nodeops-dra-node-VERSION.tar.gz``; older ones there are removed.
+It is ``FOLDER/dra-node-VERSION.tar.gz``; older ones there are removed. Its name is not one that begins like that of the
+collection's own archive, since people install ``nodeops-dra-*.tar.gz``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ansible_collections.nodeops.dra.plugins.plugin_utils.node_archive import No
 
 __all__ = ["NodeArchive", "pack"]
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-NAME = "nodeops-dra-node-{}.tar.gz"
+NAME = "dra-node-{}.tar.gz"
 
 
 def main(argv: t.Sequence[str]) -> int:

@@ -158,3 +158,14 @@ def test_a_tree_without_version_is_told(tmp_path: pathlib.Path) -> None:
     (root / CODE / "daemon" / "version.py").write_text("", encoding="utf-8")
     with pytest.raises(DraError, match="does not say the version"):
         pack(root)
+
+
+def test_the_builder_leaves_one_file_that_is_not_taken_for_the_collection(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "dra-node-0.0.9.tar.gz").touch()
+    (tmp_path / "nodeops-dra-0.0.9.tar.gz").touch()
+    subprocess.run([sys.executable, str(ROOT / "hack" / "build_node_archive.py"), str(tmp_path)], check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"dra-node-{VERSION}.tar.gz",
+        "nodeops-dra-0.0.9.tar.gz",
+    ]
+    assert (tmp_path / f"dra-node-{VERSION}.tar.gz").read_bytes() == pack(ROOT).content
