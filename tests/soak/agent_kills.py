@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from ansible_collections.nodeops.dra.tests.soak.agent_invariants import Told, always, at_rest
-from ansible_collections.nodeops.dra.tests.soak.agent_load import Load
+from ansible_collections.nodeops.dra.tests.soak.agent_load import DEVICES, Load
 from ansible_collections.nodeops.dra.tests.soak.agent_node import DRIVERS, SoakNode, until
 
 REST_EVERY = 25
@@ -37,11 +37,22 @@ class WrongError(Exception):
 
 
 class KilledNode:
-    """Plays one node. ``seed`` decides what happens; when exactly it happens is up to the machine."""
+    """Plays one node. ``seed`` decides what happens; when exactly it happens is up to the machine.
 
-    def __init__(self, root: pathlib.Path, seed: str, count: Count, drivers: t.Sequence[str] = DRIVERS) -> None:
+    With few ``devices`` a driver, each is soon used again.
+    """
+
+    def __init__(
+        self,
+        root: pathlib.Path,
+        seed: str,
+        count: Count,
+        drivers: t.Sequence[str] = DRIVERS,
+        *,
+        devices: int = DEVICES,
+    ) -> None:
         self._chance = random.Random(seed)
-        self._seed, self._count = seed, count
+        self._seed, self._count, self._devices = seed, count, devices
         self.node = SoakNode(root, drivers)
         self.node.heard = self._hear
         self._told = Told()
@@ -62,7 +73,7 @@ class KilledNode:
         try:
             await self.node.start_all()
             async with self.node.cluster() as client:
-                self.load = Load(self.node, client, self._chance)
+                self.load = Load(self.node, client, self._chance, devices=self._devices)
                 for _number in budget:
                     await self._one_life()
                 await self._rest("after the last kill")

@@ -69,13 +69,13 @@ class Pod:
 class Load:
     """What everybody does to the node, and what they know. ``pods`` and ``claims`` are all that ever were, by UID."""
 
-    def __init__(self, node: SoakNode, client: KubeClient, chance: random.Random) -> None:
+    def __init__(self, node: SoakNode, client: KubeClient, chance: random.Random, *, devices: int = DEVICES) -> None:
         self.node, self._client, self._chance = node, client, chance
         self.pods: dict[str, Pod] = {}
         self.claims: dict[str, Claim] = {}
         self.services: dict[str, bool | None] = {}
         self.faults = 0
-        self._free = {name: [f"dev-{number}" for number in range(DEVICES)] for name in node.names}
+        self._free = {name: [f"dev-{number}" for number in range(devices)] for name in node.names}
         self._number = 0
 
     @property

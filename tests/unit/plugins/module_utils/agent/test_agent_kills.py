@@ -92,6 +92,6 @@ async def test_what_an_agent_said_holds_after_it_was_killed(node: Node) -> None:
 async def test_kills_under_load_lose_nothing_and_leave_nothing(root: pathlib.Path) -> None:
     """A few of the kills of `make kills`: processes for the API server, two drivers and the agent."""
     count = Count()
-    await KilledNode(root / "n", "unit", count, DRIVERS[:2]).play(iter(range(3)))
+    await KilledNode(root / "n", "unit", count, DRIVERS[:2], devices=1000).play(iter(range(3)))
     assert (count.kills, count.rests) == (3, 2)
     assert count.pods
