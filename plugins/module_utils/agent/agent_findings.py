@@ -15,6 +15,8 @@ CODES: t.Mapping[str, str] = {
     "operation_failing": "Preparing or unpreparing a claim fails again and again. The agent tries again by itself.",
     "api_not_followed": "The agent cannot read pods or claims from the API server. What is prepared stays so.",
     "driver_not_registered": "A driver has a registration socket, but its registration fails.",
+    "ring_copy_damaged": "A copy of the kubelet's state file in the agent's ring has gone bad and is not used.",
+    "ring_not_written": "The agent cannot keep copies of the kubelet's state file.",
 }
 
 

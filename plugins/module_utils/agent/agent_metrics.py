@@ -13,6 +13,7 @@ from ..manager.observer import Observer
 from .agent_findings import agent_findings
 from .keeping import Keeper
 from .node_pods import NodePods
+from .observe_metrics import OBSERVE_METRICS
 from .workplace import Workplace
 
 AGENT_METRICS: tuple[Metric, ...] = (
@@ -53,6 +54,7 @@ AGENT_METRICS: tuple[Metric, ...] = (
         "Calls of the PodResources API.",
         {"method": "List, Get or GetAllocatableResources.", "code": "The gRPC status, such as OK or UNAVAILABLE."},
     ),
+    *OBSERVE_METRICS,
 )
 
 

@@ -38,7 +38,8 @@ async def perform(request: ClaimRequest, options: t.Mapping[str, t.Any], *, chec
         )
     if request.state == CHECKED:  # records nothing, so the agent need not do it
         return await _by_lock(request, options, check=check)
-    async with agent_of(request.state_directory, options) as agent:
+    # One that observes prepares nothing, and does not hold the lock either.
+    async with agent_of(request.state_directory, options, mode="manage") as agent:
         if agent is not None:
             return await _by_agent(agent, request, options, check=check)
     return await _by_lock(request, options, check=check)

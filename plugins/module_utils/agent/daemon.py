@@ -21,12 +21,13 @@ from .local_api import LocalApi
 from .local_client import connected
 from .manage_mode import ManageMode, OfKubeletError
 from .mode import Mode
+from .observe_mode import InKubeletRootError, ObserveMode
 from .settings import NAME, SCHEMA, NodeSettings
 
 DRAIN = 10.0
 """Seconds that calls of the local API have to end."""
 
-MODES: t.Mapping[str, t.Callable[[Context], Mode]] = {"manage": ManageMode}
+MODES: t.Mapping[str, t.Callable[[Context], Mode]] = {"manage": ManageMode, "observe": ObserveMode}
 """The setting ``node.mode`` to what it means."""
 
 
@@ -37,7 +38,10 @@ class AgentDaemon:
     version = VERSION
     schema: Schema = SCHEMA
     metrics = AGENT_METRICS
-    exit_codes: t.Mapping[type[BaseException], ExitCode] = {OfKubeletError: ExitCode.REFUSED}
+    exit_codes: t.Mapping[type[BaseException], ExitCode] = {
+        OfKubeletError: ExitCode.REFUSED,
+        InKubeletRootError: ExitCode.REFUSED,
+    }
     # A task works on the state file with the lock: it ends within a minute or so.
     passing: tuple[type[BaseException], ...] = (LockHeldError,)
 

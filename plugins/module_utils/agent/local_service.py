@@ -18,6 +18,7 @@ from .agent_findings import agent_findings
 from .claim_place import AgentManager
 from .claim_request import FORGOTTEN, PREPARED, UNPREPARED, ClaimRequest, identity
 from .claim_work import work
+from .driver_messages import drivers_response
 from .local_messages import change_response, claim_message, finding_message, message
 from .local_socket import Peer
 from .record_report import record_report
@@ -165,34 +166,7 @@ class LocalService:
 
     async def ListDrivers(self, _request: pb.ListDriversRequest, _peer: Peer) -> t.Any:  # noqa: N802
         """Drivers and registrations."""
-        counts = self._place.manager.claims_in_use()
-        drivers = [
-            message(
-                "Driver",
-                name=one.name,
-                connected=one.connected,
-                changed_at=one.changed_at,
-                claims=counts.get(one.name, 0),
-                instances=[
-                    message(
-                        "DriverInstance",
-                        endpoint=instance.endpoint,
-                        registration_socket=instance.registration_socket,
-                        connected=instance.connected,
-                        registered_at=instance.registered_at,
-                        service=instance.service,
-                        health_service=instance.health_service or "",
-                    )
-                    for instance in one.instances
-                ],
-            )
-            for one in self._place.registry.drivers()
-        ]
-        registrations = [
-            message("Registration", socket=one.socket, state=one.state.value, driver=one.driver, error=one.error)
-            for one in self._place.registry.registrations()
-        ]
-        return message("ListDriversResponse", drivers=drivers, registrations=registrations)
+        return drivers_response(self._place.registry, self._place.manager.claims_in_use())
 
     async def ListFindings(self, _request: pb.ListFindingsRequest, _peer: Peer) -> t.Any:  # noqa: N802
         """Findings."""

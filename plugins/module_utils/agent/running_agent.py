@@ -17,12 +17,14 @@ Json = dict[str, t.Any]
 
 
 @contextlib.asynccontextmanager
-async def agent_of(state_directory: str, options: t.Mapping[str, t.Any]) -> t.AsyncIterator[LocalClient | None]:
+async def agent_of(
+    state_directory: str, options: t.Mapping[str, t.Any], *, mode: str | None = None
+) -> t.AsyncIterator[LocalClient | None]:
     """A client of the agent on the socket ``agent_socket`` of ``options`` if it works on ``state_directory``.
 
-    None where there is none, or none that answers: it may be about to end. While it lives it holds the lock of its
-    state file, so nobody writes beside it. Raises DraError when it answers, and works with other directories than the
-    options name: neither way would do what is meant.
+    None where there is none, none in ``mode`` if one is given, or none that answers: it may be about to end. While one
+    that manages lives it holds the lock of its state file, so nobody writes beside it. Raises DraError when it answers,
+    and works with other directories than the options name: neither way would do what is meant.
     """
     path = options.get("agent_socket")
     if not path or not is_socket(path):
@@ -32,8 +34,8 @@ async def agent_of(state_directory: str, options: t.Mapping[str, t.Any]) -> t.As
         try:
             version = await client.version()
         except AgentSilentError:
-            version = {"state_directory": ""}
-        if _real(version["state_directory"] or "/") != _real(state_directory):
+            version = {"state_directory": "", "mode": ""}
+        if mode not in (None, version["mode"]) or _real(version["state_directory"] or "/") != _real(state_directory):
             yield None
             return
         _compare(version, options, path)

@@ -11,6 +11,7 @@ from ..daemon.common_settings import daemon_schema
 from ..daemon.schema import Schema
 from .claim_request import DEFAULT_STATE_DIRECTORY
 from .local_socket import DEFAULT_SOCKET
+from .observe_settings import OBSERVE, RING
 
 NAME = "nodeops-dra-agent"
 HTTP_PORT = 9465
@@ -38,10 +39,12 @@ _NODE: Schema = {
     "additionalProperties": False,
     "properties": {
         "mode": {
-            "enum": ["manage"],
+            "enum": ["manage", "observe"],
             "default": "manage",
             "description": "manage: the agent does what a kubelet does for claims. It registers drivers, prepares and "
-            "unprepares. Do not use it beside a kubelet that does so itself.",
+            "unprepares. Do not use it beside a kubelet that does so itself. observe: the kubelet does it, and the "
+            "agent only reads: it follows the kubelet's state file, keeps copies of it, and tells what is not as it "
+            "should be.",
         },
         "name": {
             "type": ["string", "null"],
@@ -90,7 +93,7 @@ _NODE: Schema = {
 
 _CLAIMS: Schema = {
     "type": "object",
-    "description": "How claims are prepared and unprepared.",
+    "description": "How claims are prepared and unprepared. Used in the mode manage.",
     "additionalProperties": False,
     "properties": {
         "timeout": _seconds(45, "How long all drivers of a pod together may take, as in the kubelet."),
@@ -132,12 +135,19 @@ _KUBERNETES: Schema = {
             "examples": ["prod"],
             "description": "The context of the kubeconfig. Absent: its current one.",
         },
+        "node_events": {
+            "type": "boolean",
+            "default": False,
+            "description": "Whether an Event is written on the Node object when the kubelet's state file is damaged or "
+            "sound again, and when a driver goes or returns. In the mode observe. It needs the rights to create and to "
+            "patch events in the namespace default; without them the log says so once.",
+        },
     },
 }
 
 SCHEMA = daemon_schema(
     "Settings of the node agent",
-    {"node": _NODE, "claims": _CLAIMS, "kubernetes": _KUBERNETES},
+    {"node": _NODE, "claims": _CLAIMS, "observe": OBSERVE, "ring": RING, "kubernetes": _KUBERNETES},
     http_port=HTTP_PORT,
 )
 
@@ -173,3 +183,4 @@ class KubernetesSettings:
     enabled: bool
     kubeconfig: str | None
     context: str | None
+    node_events: bool

@@ -153,7 +153,7 @@ async def test_a_socket_that_is_no_socket_has_an_exit_status_of_its_own(node: No
 
 @pytest.mark.asyncio
 async def test_settings_that_cannot_be_meant(node: Node) -> None:
-    async with agent_process(node, claims={"timeout": 0}, node={"mode": "observe"}) as agent:
+    async with agent_process(node, claims={"timeout": 0}, node={"mode": "watch"}) as agent:
         status = await agent.ended()
     told = "\n".join(agent.lines)
     assert status == 78

@@ -1,0 +1,136 @@
+# Copyright (c) 2026 nodeops.dra contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The calls of the local API where the agent only observes: it tells what is recorded, and changes nothing."""
+
+from __future__ import annotations
+
+import collections
+import json
+import typing as t
+
+from ..checkpoint.errors import DraError
+from ..daemon.version import VERSION
+from ..resource.view import JsonObject
+from .claim_request import identity
+from .driver_messages import drivers_response
+from .local_messages import claim_message, finding_message, message
+from .local_socket import Peer
+from .observed_node import ObservedNode
+from .recorded_devices import recorded_devices
+
+if t.TYPE_CHECKING:
+    from ..wire import nodeops_dra_agent_v1_pb2 as pb
+
+Json = dict[str, t.Any]
+
+SURVEY = 3.0
+"""Seconds that a question for findings waits for a look that is later than the last change."""
+
+
+class ObservingError(DraError):
+    """The agent was asked for a change, and only observes. Facts: ``method``, ``mode``."""
+
+
+class ObserveService:
+    """One method a call, named as in agent.proto, as `local_service.LocalService` has them."""
+
+    def __init__(self, node: ObservedNode) -> None:
+        self._node = node
+
+    async def Version(self, _request: pb.VersionRequest, _peer: Peer) -> t.Any:  # noqa: N802 - the name of the call
+        """Who this is."""
+        where = self._node.directories
+        return message(
+            "VersionResponse",
+            version=VERSION,
+            mode="observe",
+            state_directory=where.state,
+            kubelet_root=where.kubelet_root,
+            registry_directory=where.registry,
+            cdi_directories=where.cdi or (),
+            node_name=self._node.name,
+            degraded=self._node.kubelet.state.problem,
+        )
+
+    async def ListClaims(self, request: pb.ListClaimsRequest, _peer: Peer) -> t.Any:  # noqa: N802
+        """Claims that the kubelet has recorded."""
+        claims = [one for one in self._claims() if request.namespace in ("", one["namespace"])]
+        claims.sort(key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
+        made = [claim_message(claim, status="prepared" if claim["prepared"] else "planned") for claim in claims]
+        return message("ListClaimsResponse", claims=made)
+
+    def _claims(self) -> t.Collection[Json]:
+        return self._node.kubelet.state.claims.values()
+
+    async def GetResources(self, request: pb.GetResourcesRequest, _peer: Peer) -> t.Any:  # noqa: N802
+        """CDI names by container, as the kubelet has recorded them."""
+        found = recorded_devices(self._pod(request.pod), self._claims(), request.container)
+        containers = [message("ContainerResources", name=name, cdi_devices=names) for name, names in found.items()]
+        return message("GetResourcesResponse", containers=containers)
+
+    def _pod(self, data: bytes) -> JsonObject:
+        try:
+            given = json.loads(data)
+        except ValueError as error:
+            raise DraError(
+                f"pod is no JSON: {error}.", "Send the object as the API server gives it, as JSON."
+            ) from None
+        if not isinstance(given, dict):
+            raise DraError(f"pod is a {type(given).__name__}, expected a JSON object.", "Send one object.")
+        if given.get("spec") is not None:
+            return given
+        uid, namespace, name = identity(given)
+        pods = self._node.pods
+        found = pods.find(uid, namespace, name) if pods is not None else None
+        if found is None:
+            raise DraError(
+                f"Pod {namespace}/{name} ({uid or 'any UID'}) is not known on this node.",
+                "Give the whole pod, or look whether it is bound to this node and has claims.",
+                pod=f"{namespace}/{name}",
+                pod_uid=uid,
+            )
+        return found
+
+    # What it does not do
+
+    async def Prepare(self, _request: pb.ChangeRequest, _peer: Peer) -> t.NoReturn:  # noqa: N802
+        """Refused."""
+        raise self._refusal("Prepare", "Create a pod that uses the claim: the kubelet prepares it.")
+
+    async def Unprepare(self, _request: pb.ChangeRequest, _peer: Peer) -> t.NoReturn:  # noqa: N802
+        """Refused."""
+        raise self._refusal("Unprepare", "Delete the pods that use the claim: the kubelet unprepares it.")
+
+    async def Forget(self, _request: pb.ChangeRequest, _peer: Peer) -> t.NoReturn:  # noqa: N802
+        """Refused."""
+        remedy = "Stop the kubelet, take the claim out of its file with nodeops.dra.checkpoint (drop_claims), start it."
+        raise self._refusal("Forget", remedy)
+
+    def _refusal(self, method: str, remedy: str) -> ObservingError:
+        return ObservingError(
+            f"{method} is not done: this agent only observes, and claims are the kubelet's.",
+            f"{remedy} For claims that no kubelet has, use nodeops.dra.claim, which then works without the agent, or "
+            "run the agent with node.mode manage where no kubelet prepares claims.",
+            method=method,
+            mode="observe",
+        )
+
+    # The rest
+
+    async def ListDrivers(self, _request: pb.ListDriversRequest, _peer: Peer) -> t.Any:  # noqa: N802
+        """Drivers, and registration sockets as they are seen here; the kubelet's own view is not known."""
+        counts = collections.Counter(driver["name"] for claim in self._claims() for driver in claim["drivers"])
+        return drivers_response(self._node.registry, counts)
+
+    async def ListFindings(self, _request: pb.ListFindingsRequest, _peer: Peer) -> t.Any:  # noqa: N802
+        """Findings, if it can be of a look that is later than the last change."""
+        await self._node.survey.current(SURVEY)
+        return message("ListFindingsResponse", findings=[finding_message(one) for one in self._node.findings()])
+
+    async def WatchEvents(  # noqa: N802
+        self, request: pb.WatchEventsRequest, _peer: Peer
+    ) -> t.AsyncIterator[t.Any]:
+        """Events as they come."""
+        events = self._node.events
+        async for event in events.follow(events.last if request.only_new else request.after):
+            yield message("Event", **event._asdict())
