@@ -10,7 +10,7 @@ import platform
 import sys
 
 # Each needs the machine for itself, so they run one after the other.
-BENCHES = ("checkpoint", "manager", "kube", "controller")
+BENCHES = ("checkpoint", "manager", "kube", "controller", "agent")
 
 # The link that `make` keeps: through it the collection can be imported from any checkout.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / ".build"))
