@@ -111,7 +111,8 @@ def _location(options: argparse.Namespace) -> statefile.Location:
 
 
 def _write_json(value: t.Mapping[str, t.Any]) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True) + "\n")
+    sys.stdout.writelines(json.JSONEncoder(indent=2, sort_keys=True).iterencode(value))  # never whole in memory
+    sys.stdout.write("\n")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ else takes the slow, exact way (`gojson`, `gotypes`); both ways give the same re
 
 from __future__ import annotations
 
+import array
 import re
 import typing as t
 
@@ -44,16 +45,37 @@ _HEADS = {
     FNV: '{"version":"v1","entries":[',
     CRC: f'{{"kind":"{DATA_KIND}","apiVersion":"{DATA_API_VERSION}","ClaimInfoStateList":[',
 }
+_IDENTITIES = {
+    FNV: re.compile(rf'\{{"DriverName":{_S},"ClassName":{_S},"ClaimUID":({_S}),"ClaimName":({_S}),"Namespace":({_S})'),
+    CRC: re.compile(rf'\{{"ClaimUID":({_S}),"ClaimName":({_S}),"Namespace":({_S})'),
+}
 _CLAIMS = {FNV: re.compile(_FNV_CLAIM), CRC: re.compile(_CRC_CLAIM)}
 _TAILS = {FNV: re.compile(r'\],"checksum":(0|[1-9][0-9]{0,18})\}'), CRC: re.compile(r"()\]\}[ \t\n\r]*")}
 
-Span = tuple[int, int]
+
+class Spans:
+    """Where the claims of one list are in their text; ``odd`` are the numbers of those that are not canonical."""
+
+    __slots__ = ("ends", "odd", "starts")
+
+    def __init__(self) -> None:
+        self.starts: array.array[int] = array.array("L")
+        self.ends: array.array[int] = array.array("L")
+        self.odd: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def add(self, start: int, end: int) -> None:
+        """One more claim."""
+        self.starts.append(start)
+        self.ends.append(end)
 
 
 class CanonicalList(t.NamedTuple):
     """Where the claims of a text are, and the checksum that ends it (``fnv`` family only)."""
 
-    spans: list[Span]
+    spans: Spans
     checksum: str
 
 
@@ -62,13 +84,13 @@ def split(text: str, family: str) -> CanonicalList | None:
     head = _HEADS[family]
     if not text.startswith(head):
         return None
-    spans: list[Span] = []
+    spans = Spans()
     match_claim = _CLAIMS[family].match
     pos = len(head)
     claim = match_claim(text, pos)
     while claim is not None:
         end = claim.end()
-        spans.append((pos, end))
+        spans.add(pos, end)
         if text[end : end + 1] != ",":
             pos = end
             break
@@ -84,3 +106,27 @@ def claim_end(text: str, start: int, family: str) -> int | None:
     """Where the canonical claim that begins at ``start`` ends; None if there is none."""
     claim = _CLAIMS[family].match(text, start)
     return None if claim is None else claim.end()
+
+
+class Identity(t.NamedTuple):
+    """What tells one claim from another."""
+
+    uid: str
+    name: str
+    namespace: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, under which kubelets from 1.31 on keep a claim."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def label(self) -> str:
+        """How a person is told which claim is meant."""
+        return f"{self.key} ({self.uid or 'no UID'})"
+
+
+def identity(text: str, start: int, family: str) -> Identity:
+    """UID, name and namespace of the canonical claim that begins at ``start``."""
+    match = _IDENTITIES[family].match(text, start)
+    return Identity(*(quoted[1:-1] for quoted in match.groups()))  # type: ignore[union-attr]

@@ -17,43 +17,55 @@ from .gojson import encode_text
 _OFFSET = 2166136261
 _PRIME = 16777619
 _MASK = 0xFFFFFFFF
+_PIECE = 1 << 16
 
 
 def crc(text: str) -> int:
     """CRC-32 (IEEE) of a text's UTF-8 bytes."""
-    return zlib.crc32(encode_text(text)) & _MASK
+    value = 0
+    for start in range(0, len(text), _PIECE):
+        value = zlib.crc32(encode_text(text[start : start + _PIECE]), value)
+    return value & _MASK
 
 
-def fnv(pieces: t.Iterable[bytes]) -> int:
-    """FNV-1a, 32 bits, of some bytes that come in pieces."""
-    value = _OFFSET
-    for piece in pieces:
-        for byte in piece:
-            value = ((value ^ byte) * _PRIME) & _MASK
+def fnv(data: bytes, value: int = _OFFSET) -> int:
+    """FNV-1a, 32 bits, of some bytes; ``value`` is the sum of those before them."""
+    for byte in data:
+        value = ((value ^ byte) * _PRIME) & _MASK
     return value
 
 
-def dump_pieces(form: Format, document: t.Mapping[str, t.Any]) -> t.Iterator[str]:
-    """The text that a kubelet of the ``fnv`` family hashes for a decoded document, claim by claim.
+def dump_pieces(forms: t.Sequence[Format], document: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, ...]]:
+    """The texts that kubelets of some formats of the ``fnv`` family hash for a decoded document, claim by claim.
 
-    The checksum counts as 0. The whole text is as long as the file: it is never held in one piece.
+    Each item is the next piece for each of the formats: claims are decoded once for all of them. The checksum counts
+    as 0. The whole text is longer than the file: it is never held in one piece.
     """
-    yield f"(*state.DRAManagerCheckpoint){{Version:(string){document['version']} Entries:(state.ClaimInfoStateList)"
+    head = f"(*state.DRAManagerCheckpoint){{Version:(string){document['version']} Entries:(state.ClaimInfoStateList)"
+    yield (head,) * len(forms)
     entries = document["entries"]
     if entries is None:
-        yield "<nil>"
+        yield ("<nil>",) * len(forms)
     else:
         separator = "["
         for claim in entries:
-            yield separator + form.claim.dump(claim)
+            yield tuple(separator + form.claim.dump(claim) for form in forms)
             separator = " "
-        yield "]" if entries else "[]"
-    yield " Checksum:(checksum.Checksum)0}"
+        yield ("]" if separator == " " else "[]",) * len(forms)
+    yield (" Checksum:(checksum.Checksum)0}",) * len(forms)
+
+
+def fnv_of_formats(forms: t.Sequence[Format], document: t.Mapping[str, t.Any]) -> list[int]:
+    """The checksums that kubelets of some formats compute for a decoded document."""
+    values = [_OFFSET] * len(forms)
+    for pieces in dump_pieces(forms, document):
+        values = [fnv(encode_text(piece), value) for piece, value in zip(pieces, values)]
+    return values
 
 
 def fnv_of_document(form: Format, document: t.Mapping[str, t.Any]) -> int:
     """The checksum that a kubelet of ``form`` computes for a decoded document."""
-    return fnv(encode_text(piece) for piece in dump_pieces(form, document))
+    return fnv_of_formats([form], document)[0]
 
 
 def fnv_of_fallback(document: t.Mapping[str, t.Any]) -> int:
@@ -61,4 +73,6 @@ def fnv_of_fallback(document: t.Mapping[str, t.Any]) -> int:
 
     In that view the version is ``v1``, claims have no handles, and a nil list is an empty one.
     """
-    return fnv_of_document(FNV_1_27, {"version": "v1", "entries": document["entries"] or []})
+    return fnv_of_document(
+        FNV_1_27, {"version": "v1", "entries": document["entries"] if document["entries"] is not None else []}
+    )

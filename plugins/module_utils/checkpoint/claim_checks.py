@@ -9,10 +9,11 @@ import re
 import typing as t
 
 from . import gojson, startup
-from .document import Claim
-from .entries import RICHEST, Entry, EntryList, members_named
+from .canonical import Identity
+from .claim_list import Claim
+from .entries import Entry, EntryList, members_named
 from .faults import Fault, fault
-from .formats import CRC, DEVICE, FNV, FORMATS
+from .formats import CRC, DEVICE, FNV, FORMATS, RICHEST
 from .gojson import Node
 from .gotypes import Decoding, GoType, Map, Pointer, Slice, Struct, fold
 
@@ -28,16 +29,27 @@ def check_claims(found: EntryList, known_pods: t.Collection[str] | None = None) 
     ill_typed = {f"{_PREFIXES[found.family]}{item.path}" for item in found.faults}
     doubtful = {path[: cut.start()] for path in ill_typed for cut in _CUT.finditer(path)} | ill_typed
     faults: list[Fault] = []
+    identities: list[Identity] = []
+    without_handles = 0
     for index, entry in enumerate(found.entries):
         place = f"{list_key}[{index}]"
+        fields = entry.fields
+        who = Identity(fields["ClaimUID"], fields["ClaimName"], fields["Namespace"])
+        identities.append(who)
         if place not in ill_typed:
-            faults += _identity(place, entry, ill_typed)
+            faults += _identity(place, who, ill_typed)
             if f"{place}.PodUIDs" not in ill_typed:
-                faults += _pods(place, entry, known_pods)
-        faults += (_crc_drivers if found.family == CRC else _fnv_devices)(place, entry, doubtful)
-        if found.part.plain is None:
+                faults += _pods(place, who, fields["PodUIDs"], known_pods)
+        if found.family == CRC:
+            faults += _crc_drivers(place, who, fields, entry, doubtful)
+        else:
+            faults += _fnv_devices(place, who, fields, doubtful)
+            without_handles += not fields["ResourceHandles"]
+        if not entry.well_formed:
             faults += spelling(place, entry)
-    return faults + _without_handles(list_key, found) + _together(list_key, found)
+    if without_handles:
+        faults.append(_without_handles(list_key, without_handles, len(identities)))
+    return faults + _together(list_key, found, identities)
 
 
 _PREFIXES: t.Mapping[str, str] = {FNV: "", CRC: "Data."}
@@ -51,45 +63,40 @@ def list_place(family: str) -> Place:
     return _PREFIXES[family] + RICHEST[family].list_key
 
 
-def _without_handles(list_key: str, found: EntryList) -> list[Fault]:
+def _without_handles(list_key: str, bare: int, claims: int) -> Fault:
     """One word for all claims of a file of 1.27: its kubelet knows no handles, so each of them is like this."""
-    if found.family != FNV:
-        return []
-    bare = [entry.uid for entry in found.entries if not entry.fields.get("ResourceHandles")]
-    if not bare:
-        return []
-    have = "claim has" if len(bare) == len(found.entries) == 1 else "claims have"
-    text = f"{len(bare)} of {len(found.entries)} {have} no resource handles, as in files of 1.27."
-    return [fault("no_resource_handles", list_key, text, {"claims": len(bare)})]
+    have = "claim has" if bare == claims == 1 else "claims have"
+    text = f"{bare} of {claims} {have} no resource handles, as in files of 1.27."
+    return fault("no_resource_handles", list_key, text, {"claims": bare})
 
 
-def _identity(place: Place, entry: Entry, ill_typed: t.Container[Place]) -> list[Fault]:
+def _identity(place: Place, who: Identity, ill_typed: t.Container[Place]) -> list[Fault]:
     faults = []
-    for name, code, what in (
-        ("ClaimUID", "no_claim_uid", "UID"),
-        ("ClaimName", "no_claim_name", "name"),
-        ("Namespace", "no_claim_name", "namespace"),
+    for name, code, what, value in (
+        ("ClaimUID", "no_claim_uid", "UID", who.uid),
+        ("ClaimName", "no_claim_name", "name", who.name),
+        ("Namespace", "no_claim_name", "namespace", who.namespace),
     ):
-        at = f"{place}.{name}"
-        if not entry.fields[name] and at not in ill_typed:
-            faults.append(fault(code, at, f"Claim {entry.label} has no {what}."))
+        if not value and f"{place}.{name}" not in ill_typed:
+            faults.append(fault(code, f"{place}.{name}", f"Claim {who.label} has no {what}."))
     return faults
 
 
-def _pods(place: Place, entry: Entry, known_pods: t.Collection[str] | None) -> list[Fault]:
-    pods = entry.fields["PodUIDs"]
+def _pods(
+    place: Place, who: Identity, pods: t.Collection[str] | None, known_pods: t.Collection[str] | None
+) -> list[Fault]:
     place = f"{place}.PodUIDs"
     if pods is None:
-        return [fault("pods_null", place, f"The pods of claim {entry.label} are null instead of an empty set.")]
+        return [fault("pods_null", place, f"The pods of claim {who.label} are null instead of an empty set.")]
     faults = []
     if not pods:
-        faults.append(fault("no_pods", place, f"No pod holds claim {entry.label}."))
+        faults.append(fault("no_pods", place, f"No pod holds claim {who.label}."))
     if "" in pods:
-        faults.append(fault("empty_pod_uid", place, f"Claim {entry.label} is held by a pod without a UID."))
+        faults.append(fault("empty_pod_uid", place, f"Claim {who.label} is held by a pod without a UID."))
     if known_pods is not None:
         for uid in sorted(set(pods) - set(known_pods) - {""}):
-            text = f"Claim {entry.label} is held by pod {uid}, which does not exist."
-            faults.append(fault("unknown_pod", place, text, {"pod_uid": uid, "claim_uid": entry.uid}))
+            text = f"Claim {who.label} is held by pod {uid}, which does not exist."
+            faults.append(fault("unknown_pod", place, text, {"pod_uid": uid, "claim_uid": who.uid}))
     return faults
 
 
@@ -137,85 +144,81 @@ def _count_repeats(entry: Entry, driver: str, devices: list[t.Any] | None) -> in
     return len(repeated_devices(entry.text, lists[-1])) if lists else 0
 
 
-def _crc_drivers(place: Place, entry: Entry, doubtful: t.Container[Place]) -> list[Fault]:
+def _crc_drivers(place: Place, who: Identity, fields: Claim, entry: Entry, doubtful: t.Container[Place]) -> list[Fault]:
     faults = []
-    for driver, state in (entry.fields["DriverState"] or {}).items():
+    for driver, state in (fields["DriverState"] or {}).items():
         devices = state["Devices"]
         at = f"{place}.DriverState[{driver}]"
         if not driver:
-            faults.append(fault("no_driver_name", at, f"Claim {entry.label} has a driver without a name."))
+            faults.append(fault("no_driver_name", at, f"Claim {who.label} has a driver without a name."))
         if at in doubtful:
             continue
         if driver and devices is None:
-            faults.append(
-                fault("devices_pending", at, f"Driver {driver} had not answered yet for claim {entry.label}.")
-            )
+            faults.append(fault("devices_pending", at, f"Driver {driver} had not answered yet for claim {who.label}."))
         count = _count_repeats(entry, driver, devices)
         if count:
-            text = f"Claim {entry.label} lists {count} of {len(devices)} devices of driver {driver} again."
+            text = f"Claim {who.label} lists {count} of {len(devices)} devices of driver {driver} again."
             faults.append(fault("doubled_devices", f"{at}.Devices", text, {"driver": driver, "repeats": count}))
     return faults
 
 
-def _fnv_devices(place: Place, entry: Entry, doubtful: t.Container[Place]) -> list[Fault]:
-    fields = entry.fields
+def _fnv_devices(place: Place, who: Identity, fields: Claim, doubtful: t.Container[Place]) -> list[Fault]:
     faults = []
     for driver, devices in (fields["CDIDevices"] or {}).items():
         at = f"{place}.CDIDevices[{driver}]"
         problem = startup.annotation_problem(fields)
         if problem:
-            text = f"The CDI devices of claim {entry.label} cannot be annotated: {problem}."
+            text = f"The CDI devices of claim {who.label} cannot be annotated: {problem}."
             faults.append(fault("cdi_annotation_too_long", at, text, {"driver": driver}))
         if at in doubtful:
             continue
         count = len(repeats(devices))
         if count:
-            text = f"Claim {entry.label} lists {count} of {len(devices)} CDI devices of driver {driver} again."
+            text = f"Claim {who.label} lists {count} of {len(devices)} CDI devices of driver {driver} again."
             faults.append(fault("doubled_devices", at, text, {"driver": driver, "repeats": count}))
-        faults += _cdi_names(at, entry, driver, devices or ())
+        faults += _cdi_names(at, who, driver, devices or ())
     return faults
 
 
-def _cdi_names(at: Place, entry: Entry, driver: str, devices: t.Iterable[str]) -> t.Iterator[Fault]:
+def _cdi_names(at: Place, who: Identity, driver: str, devices: t.Iterable[str]) -> t.Iterator[Fault]:
     for device in dict.fromkeys(devices):
         outcome, why = startup.cdi_problem(device)
         if outcome != startup.STARTS:
             code = "cdi_class_too_short" if outcome == startup.PANICS else "cdi_name_refused"
-            text = f"CDI device '{device}' of claim {entry.label} is refused: {why}."
+            text = f"CDI device '{device}' of claim {who.label} is refused: {why}."
             yield fault(code, at, text, {"driver": driver, "device": device})
 
 
-def _together(list_key: str, found: EntryList) -> list[Fault]:
+def _together(list_key: str, found: EntryList, identities: t.Sequence[Identity]) -> list[Fault]:
     """Claims that get in each other's way. The last of equal keys is the one that a kubelet keeps."""
     faults: list[Fault] = []
     by_key: dict[tuple[str, ...], int] = {}
     by_name: dict[str, int] = {}
     by_uid: dict[str, int] = {}
-    for index in range(len(found.entries) - 1, -1, -1):
-        entry = found.entries[index]
+    for index in range(len(identities) - 1, -1, -1):
+        who = identities[index]
         place = f"{list_key}[{index}]"
-        last = by_name.setdefault(entry.name, index)
+        last = by_name.setdefault(who.key, index)
         if last != index:
-            faults.append(_repeated(place, list_key, entry, found.entries[last], last))
+            faults.append(_repeated(place, f"{list_key}[{last}]", found.entries[index], found.entries[last]))
             continue
-        glued = by_key.setdefault(startup.cache_key(found.family, entry.fields), index)
+        glued = by_key.setdefault(startup.cache_key(found.family, who.namespace, who.name), index)
         if glued != index:
-            other = found.entries[glued]
-            text = f"Kubelets up to 1.30 cannot tell claim {entry.label} from {other.label}."
-            faults.append(fault("colliding_claim_key", place, text, {"claim_uid": entry.uid, "other_uid": other.uid}))
-        twin = by_uid.setdefault(entry.uid, index) if entry.uid else index
+            other = identities[glued]
+            text = f"Kubelets up to 1.30 cannot tell claim {who.label} from {other.label}."
+            faults.append(fault("colliding_claim_key", place, text, {"claim_uid": who.uid, "other_uid": other.uid}))
+        twin = by_uid.setdefault(who.uid, index) if who.uid else index
         if twin != index:
-            text = f"Claims {entry.name} and {found.entries[twin].name} have the same UID {entry.uid}."
-            faults.append(fault("duplicate_claim_uid", place, text, {"claim_uid": entry.uid}))
+            text = f"Claims {who.key} and {identities[twin].key} have the same UID {who.uid}."
+            faults.append(fault("duplicate_claim_uid", place, text, {"claim_uid": who.uid}))
     return faults[::-1]
 
 
-def _repeated(place: Place, list_key: str, entry: Entry, keeper: Entry, last: int) -> Fault:
-    facts = {"claim_uid": entry.uid, "kept_uid": keeper.uid, "kept": f"{list_key}[{last}]"}
+def _repeated(place: Place, last: Place, entry: Entry, keeper: Entry) -> Fault:
+    facts = {"claim_uid": entry.uid, "kept_uid": keeper.uid, "kept": last}
     if entry.fields == keeper.fields:
-        text = f"Claim {entry.label} is listed again at {list_key}[{last}]."
-        return fault("duplicate_claim", place, text, facts)
-    text = f"Claim {entry.label} is listed again at {list_key}[{last}] with other content (UID {keeper.uid})."
+        return fault("duplicate_claim", place, f"Claim {entry.label} is listed again at {last}.", facts)
+    text = f"Claim {entry.label} is listed again at {last} with other content (UID {keeper.uid})."
     return fault("conflicting_claim", place, text, facts)
 
 
@@ -267,8 +270,3 @@ def key_faults(node: Node, struct: Struct, place: Place, foreign: t.Container[st
         if key != field.name:
             faults.append(fault("key_spelling", at, f"Field '{field.name}' is spelt '{key}'."))
     return faults
-
-
-def claim_fields(entry: Entry) -> Claim:
-    """A claim's fields for people and programs: as decoded, without what is empty by nature."""
-    return {key: value for key, value in entry.fields.items() if not (key == "ResourceHandles" and value is None)}

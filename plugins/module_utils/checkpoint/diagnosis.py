@@ -9,7 +9,7 @@ import typing as t
 
 from . import claim_checks, file_checks, salvage, startup
 from .document import Document, Reading
-from .entries import RICHEST, Entry, EntryList
+from .entries import Entry, EntryList
 from .faults import ALL_THAT_IS_CUT, Fault, counted, fault, releases_text
 from .formats import (
     CRC,
@@ -21,6 +21,7 @@ from .formats import (
     FNV_1_30,
     FORMATS,
     RELEASES,
+    RICHEST,
     Format,
     format_for,
 )
@@ -68,7 +69,7 @@ class Diagnosis:
             known: dict[int, startup.Start] = {}
             for form in FORMATS:
                 reading = self.document.read_as(form)
-                key = id(reading.claims) if reading.ok and form.family == CRC else id(reading)
+                key = id(reading.claims) if reading.ok else id(reading)
                 if key not in known:  # releases that read the very same claims come up the same way
                     known[key] = startup.start_with(reading)
                 self._starts.update(dict.fromkeys(form.releases, known[key]))
@@ -248,7 +249,8 @@ def format_of(document: Document, family: str, found: EntryList) -> Format:
 def _needed_format(family: str, found: EntryList) -> Format:
     if family == CRC:
         return CRC_1_35 if '"ShareID"' in found.part.text else CRC_1_31
-    handles = [handle for entry in found.entries for handle in entry.fields.get("ResourceHandles") or ()]
+    odd = (entry for entry in found.entries if not entry.well_formed)
+    handles = (handle for entry in odd for handle in entry.fields["ResourceHandles"] or ())
     if any(handle.get("structuredData") is not None for handle in handles):
         return FNV_1_30
     return FNV_1_28 if any("ResourceHandles" in entry.text for entry in found.entries) else FNV_1_27

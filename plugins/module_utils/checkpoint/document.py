@@ -5,27 +5,24 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 
 from . import canonical, checksums, gojson, lazyjson
+from .claim_list import NO_CLAIMS, ClaimList, ListReader
 from .formats import CRC, CRC_DOCUMENT, EMPTY_DATA, FNV, FNV_1_27, FORMATS, Format
 from .gojson import GoSyntaxError, Node
-from .gotypes import Decoding, GoList, TooManyFaultsError, TypeFault
+from .gotypes import Decoding, TooManyFaultsError, TypeFault
 
 OK = "ok"
 MISMATCH = "checksum_mismatch"
 WRONG_TYPE = "wrong_type"
 
-Claim = dict[str, t.Any]
-"""A decoded claim: one item for each field of its format's struct (see `formats`)."""
-
 
 class Part:
     """A text that holds a list of claims: the file itself (``fnv``) or the text inside ``Data`` (``crc``).
 
-    ``root`` is its node tree, a null where ``error`` says why there is none. Of a text that is wholly canonical only
-    the outermost members are nodes, and ``plain`` holds its claims.
+    ``root`` is its node tree, a null where ``error`` says why there is none. Of a text that is wholly ``canonical``
+    only the outermost members are nodes, and there is nothing to say about its claims' spelling and types.
     """
 
     def __init__(self, text: str, family: str) -> None:
@@ -33,18 +30,23 @@ class Part:
         self.family = family
         self.root = Node("null", 0, 0, None)
         self.error: GoSyntaxError | None = None
-        self.plain: list[Claim] | None = None
-        self.spans: list[canonical.Span] = []
+        self._canonical: ClaimList | None = None
+        self._lists = ListReader(family, text)
+        self._decoded: dict[str, tuple[dict[str, t.Any], list[TypeFault]]] = {}
         found = canonical.split(text, family)
         if found is not None:
-            self.spans = found.spans
-            self.plain = json.loads(f"[{text[found.spans[0][0] : found.spans[-1][1]]}]") if found.spans else []
+            self._canonical = ClaimList(family, text, found.spans)
             self.root = self._shallow_root(found.checksum)
             return
         try:
             self.root = gojson.parse(text) if gojson.is_small(text) else lazyjson.read_root(text)
         except GoSyntaxError as error:
             self.error = error
+
+    @property
+    def canonical(self) -> bool:
+        """Whether all of the text is as a kubelet writes it."""
+        return self._canonical is not None
 
     def _shallow_root(self, checksum: str) -> Node:
         end = len(self.text)
@@ -54,20 +56,42 @@ class Part:
         return Node("object", 0, end, members)
 
     def decode(self, form: Format) -> tuple[dict[str, t.Any], list[TypeFault]]:
-        """The document struct of ``form`` as Go fills it from this text, and the type errors it would meet."""
+        """The document struct of ``form`` as Go fills it from this text, and the type errors it would meet.
+
+        The list of claims is a `ClaimList`, the same one for all formats of the family, or None for nil.
+        """
+        known = self._decoded.get(form.name)
+        if known is None:
+            known = self._decoded[form.name] = self._decode(form)
+        return known
+
+    def _decode(self, form: Format) -> tuple[dict[str, t.Any], list[TypeFault]]:
         into = Decoding(self.text)
         document = form.document.zero()
         if form.family == FNV:
             # the kubelet decodes into a checkpoint that has these two set
             document["version"] = "v1"
-            document["entries"] = GoList()
+            document["entries"] = NO_CLAIMS[FNV]
         try:
-            document = form.document.decode(self.root, document, "", into)
+            self._read_members(form, document, into)
         except TooManyFaultsError:
             into.faults.append(TypeFault(form.list_key, "list of claims", "list of a thousand faults"))
-        if self.plain is not None and form.family == self.family:
-            document[form.list_key] = self.plain
+        if self._canonical is not None:
+            document[form.list_key] = self._canonical
         return document, into.faults
+
+    def _read_members(self, form: Format, document: dict[str, t.Any], into: Decoding) -> None:
+        if self.root.kind not in ("object", "null"):
+            into.mismatch("", "object", self.root)
+        for key, node in self.root.members():
+            field = form.document.field_for(key)
+            if field is None:
+                continue
+            old = document[field.name]
+            if field.name == form.list_key:
+                document[field.name] = self._lists.read(node, old, form, into)
+            else:
+                document[field.name] = field.type.decode(node, old, field.name, into)
 
 
 @dataclasses.dataclass
@@ -82,7 +106,7 @@ class Reading:
     format: Format
     error_class: str
     go_message: str = ""
-    claims: list[Claim] | None = None
+    claims: ClaimList | None = None
     stored: int | None = None
     computed: int | None = None
     type_faults: list[TypeFault] = dataclasses.field(default_factory=list)
@@ -114,6 +138,7 @@ class Document:
             self.outer_faults = into.faults
         self._inner: Part | None = None
         self._readings: dict[str, Reading] = {}
+        self._sums: dict[str, int] = {}
 
     @property
     def error(self) -> GoSyntaxError | None:
@@ -153,7 +178,7 @@ class Document:
         if faults:
             return Reading(form, WRONG_TYPE, _type_message(faults), claims, type_faults=faults)
         stored = document["checksum"]
-        computed = checksums.fnv_of_document(form, document)
+        computed = self._fnv_sums(document)[form.name]
         reading = Reading(form, OK, "", claims, stored, computed)
         if computed == stored:
             return reading
@@ -163,6 +188,13 @@ class Document:
         reading.error_class = MISMATCH
         reading.go_message = "checkpoint is corrupted"
         return reading
+
+    def _fnv_sums(self, document: t.Mapping[str, t.Any]) -> dict[str, int]:
+        """The checksums of all formats in one pass over the claims, which are the same for each of them."""
+        if not self._sums:
+            forms = [form for form in FORMATS if form.family == FNV]
+            self._sums = dict(zip((form.name for form in forms), checksums.fnv_of_formats(forms, document)))
+        return self._sums
 
     def _fallback_sum(self, document: t.Mapping[str, t.Any]) -> int:
         if document["version"] == "v1" and document["entries"] is not None:
@@ -191,9 +223,6 @@ class Document:
         return reading
 
     def _fill_from_inner(self, form: Format, reading: Reading) -> str:
-        if self.inner.plain is not None:
-            reading.claims = self.inner.plain  # the same for every release of the family
-            return OK
         error = self.inner.error
         if error is not None:
             reading.go_message = error.go_message
@@ -208,11 +237,12 @@ class Document:
 
 def _claims_of(
     part: Part, form: Format, document: t.Mapping[str, t.Any], faults: t.Sequence[TypeFault]
-) -> list[Claim] | None:
+) -> ClaimList | None:
     """The claims of a decoded part; None where there is no list of claims to read."""
     if {"", form.list_key} & {fault.path for fault in faults}:
         return None
-    return list(document[form.list_key] or [])
+    claims: ClaimList | None = document[form.list_key]
+    return NO_CLAIMS[part.family] if claims is None else claims
 
 
 def _type_message(faults: t.Sequence[TypeFault]) -> str:

@@ -9,15 +9,15 @@ stays as it was; otherwise a new file is written around the claims, which keep t
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 from . import checksums, gojson
 from .document import Document, Part
-from .entries import RICHEST, Edit, Entry, EntryList, members_named, splice
-from .formats import CRC, DATA_API_VERSION, DATA_KIND, FNV, Format
+from .entries import Edit, Entry, EntryList, members_named, splice
+from .formats import CRC, DATA_API_VERSION, DATA_KIND, FNV, RICHEST, Format
 
 
-@dataclasses.dataclass(frozen=True)
-class Step:
+class Step(t.NamedTuple):
     """One thing that was done: the action's name, where, in one sentence, and what it loses (empty for nothing)."""
 
     action: str
@@ -27,7 +27,7 @@ class Step:
 
     def to_dict(self) -> dict[str, str]:
         """As modules return it."""
-        return dataclasses.asdict(self)
+        return self._asdict()
 
 
 @dataclasses.dataclass

@@ -4,58 +4,78 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import itertools
 import typing as t
 
-from . import gojson
-from .document import Claim, Document, Part
-from .formats import CRC, CRC_1_35, FNV, FNV_1_30, Format
+from . import canonical, gojson
+from .canonical import Identity
+from .claim_list import Claim, ClaimList, decode_claim, type_faults
+from .document import Document, Part
+from .formats import CRC, RICHEST, Format
 from .gojson import Node
-from .gotypes import Decoding, TooManyFaultsError, TypeFault, fold
-
-RICHEST: t.Mapping[str, Format] = {FNV: FNV_1_30, CRC: CRC_1_35}
-"""For each family the format whose claims hold all that the others hold."""
+from .gotypes import TypeFault, fold
 
 
-@dataclasses.dataclass(frozen=True)
 class Entry:
-    """One claim: its JSON text, and its fields as `RICHEST` of its family decodes them."""
+    """One claim of a family: a place in a text, decoded when it is looked at.
 
-    family: str
-    text: str
-    fields: Claim
+    ``well_formed`` tells that the text is exactly as a kubelet writes it. ``text`` and ``fields`` are made anew at
+    every look: whoever needs the fields more than once keeps them meanwhile.
+    """
+
+    __slots__ = ("_end", "_source", "_start", "family", "well_formed")
+
+    def __init__(self, family: str, source: str, start: int, end: int, well_formed: bool) -> None:
+        self.family = family
+        self._source = source
+        self._start = start
+        self._end = end
+        self.well_formed = well_formed
 
     @classmethod
     def from_fields(cls, family: str, fields: Claim, form: Format | None = None) -> Entry:
         """A new claim, spelt as a kubelet that writes ``form`` (by default the richest) spells it."""
-        return cls(family, (form or RICHEST[family]).claim.encode(fields), fields)
+        return cls.from_text(family, (form or RICHEST[family]).claim.encode(fields))[0]
 
     @classmethod
     def from_text(cls, family: str, text: str) -> tuple[Entry, list[TypeFault]]:
         """A claim from its text, with the type errors that a kubelet would meet; raises `GoSyntaxError`."""
-        into = Decoding(text)
-        struct = RICHEST[family].claim
-        fields = struct.zero()
-        with contextlib.suppress(TooManyFaultsError):
-            fields = struct.decode(gojson.parse(text), fields, "", into)
-        return cls(family, text, fields), into.faults
+        if canonical.claim_end(text, 0, family) == len(text):
+            return cls(family, text, 0, len(text), well_formed=True), []
+        root = gojson.parse(text)
+        return cls(family, text, root.start, root.end, well_formed=False), type_faults(root, text, family)
+
+    @property
+    def text(self) -> str:
+        """Its JSON text."""
+        return self._source[self._start : self._end]
+
+    @property
+    def fields(self) -> Claim:
+        """Its fields, as `RICHEST` of its family decodes them."""
+        return decode_claim(self._source, self._start, self.family, self.well_formed)
+
+    @property
+    def identity(self) -> Identity:
+        """Its UID, name and namespace."""
+        if self.well_formed:
+            return canonical.identity(self._source, self._start, self.family)
+        fields = self.fields
+        return Identity(fields["ClaimUID"], fields["ClaimName"], fields["Namespace"])
 
     @property
     def uid(self) -> str:
         """The claim's UID."""
-        return str(self.fields["ClaimUID"])
+        return self.identity.uid
 
     @property
     def name(self) -> str:
         """``namespace/name``, the key under which kubelets from 1.31 on keep the claim."""
-        return f"{self.fields['Namespace']}/{self.fields['ClaimName']}"
+        return self.identity.key
 
     @property
     def label(self) -> str:
         """How a person is told which claim is meant."""
-        return f"{self.name} ({self.uid or 'no UID'})"
+        return self.identity.label
 
     @property
     def pods(self) -> list[str]:
@@ -64,18 +84,23 @@ class Entry:
 
     def drivers(self) -> list[str]:
         """The drivers that a kubelet calls for this claim, sorted."""
-        if self.family == CRC:
-            return sorted(self.fields["DriverState"] or ())
-        own = self.fields["DriverName"]
-        names = [handle.get("driverName") or own for handle in self.fields.get("ResourceHandles") or ()] or [own]
-        return sorted({*names, *(self.fields["CDIDevices"] or ())} - {""})
+        return drivers_of(self.family, self.fields)
+
+
+def drivers_of(family: str, fields: Claim) -> list[str]:
+    """The drivers that a kubelet calls for a decoded claim, sorted."""
+    if family == CRC:
+        return sorted(fields["DriverState"] or ())
+    own = fields["DriverName"]
+    names = [handle.get("driverName") or own for handle in fields.get("ResourceHandles") or ()] or [own]
+    return sorted({*names, *(fields["CDIDevices"] or ())} - {""})
 
 
 class EntryList:
     """The claims of one part of a file.
 
     ``list_node`` is the list's place in the part's text, or None where the list cannot be edited in place (it is
-    repeated, or missing). ``spans`` are the claims' places, as far as they have one.
+    repeated, or missing).
     """
 
     def __init__(self, document: Document, family: str) -> None:
@@ -88,26 +113,24 @@ class EntryList:
             return
         form = RICHEST[family]
         decoded, self.faults = self.part.decode(form)
-        claims = decoded[form.list_key] or []
-        self.list_node = self._find_list(form)
-        for fields, span in itertools.zip_longest(claims, itertools.islice(self._spans(), len(claims))):
-            if span is None:
-                self.entries.append(Entry.from_fields(family, fields))
-            else:
-                self.entries.append(Entry(family, self.part.text[slice(*span)], fields))
+        claims: ClaimList | None = decoded[form.list_key]
+        self.list_node = self._find_list(form, claims)
+        if claims is None:
+            return
+        if self.list_node is None:  # the claims have their values from several places
+            self.entries = [Entry.from_fields(family, fields) for fields in claims]
+            return
+        text, odd = self.part.text, frozenset(claims.spans.odd)
+        self.entries = [
+            Entry(family, text, start, end, index not in odd)
+            for index, (start, end) in enumerate(zip(claims.spans.starts, claims.spans.ends))
+        ]
 
-    def _find_list(self, form: Format) -> Node | None:
-        if self.part.spans:
-            return Node("array", self.part.spans[0][0] - 1, self.part.spans[-1][1] + 1, None)
+    def _find_list(self, form: Format, claims: ClaimList | None) -> Node | None:
+        if self.part.canonical and claims:
+            return Node("array", claims.spans.starts[0] - 1, claims.spans.ends[-1] + 1, None)
         found = [node for key, node in self.part.root.members() if fold(key) == fold(form.list_key)]
         return found[0] if len(found) == 1 and found[0].kind in ("array", "null") else None
-
-    def _spans(self) -> t.Iterable[tuple[int, int]]:
-        if self.part.spans:
-            return self.part.spans
-        if self.list_node is None or self.list_node.kind == "null":
-            return ()
-        return ((node.start, node.end) for node in self.list_node.value)
 
 
 class Edit(t.NamedTuple):

@@ -10,9 +10,8 @@ import typing as t
 from . import gojson, salvage
 from .claim_checks import key_faults
 from .document import MISMATCH, Document, Part
-from .entries import RICHEST
 from .faults import ALL_THAT_IS_CUT, Fault, counted, fault, releases_text
-from .formats import CRC, CRC_DOCUMENT, DATA_API_VERSION, DATA_KIND, FNV, FORMATS, Format
+from .formats import CRC, CRC_DOCUMENT, DATA_API_VERSION, DATA_KIND, FNV, FORMATS, RICHEST, Format
 from .gojson import GoSyntaxError
 from .gotypes import TypeFault, fold
 
@@ -110,7 +109,7 @@ def _invalid_utf8(document: Document) -> list[Fault]:
 def check_members(document: Document, family: str) -> list[Fault]:
     """Oddities of the outermost members: of the file, and for the ``crc`` family of the text inside ``Data``."""
     root = document.outer.root
-    if document.error is not None or document.outer.plain is not None:
+    if document.error is not None or document.outer.canonical:
         return []
     faults = key_faults(root, CRC_DOCUMENT if family == CRC else RICHEST[FNV].document, "")
     other = {fold(name) for name in (RICHEST[FNV].document if family == CRC else CRC_DOCUMENT).names}
@@ -120,7 +119,7 @@ def check_members(document: Document, family: str) -> list[Fault]:
     if family == FNV:
         return faults + _unknown_version(document)
     inner = document.inner
-    if inner.error is None and inner.plain is None:
+    if inner.error is None and not inner.canonical:
         faults += [
             item for item in key_faults(inner.root, RICHEST[CRC].document, "Data") if item.place != "Data.Entries"
         ]

@@ -169,6 +169,8 @@ CRC_1_35 = _crc("crc-1.35", ("1.35", "1.36"), share_id=True)
 FORMATS = (FNV_1_27, FNV_1_28, FNV_1_30, CRC_1_31, CRC_1_35)
 RELEASES = tuple(release for form in FORMATS for release in form.releases)
 NEWEST = CRC_1_35
+RICHEST: t.Mapping[str, Format] = {FNV: FNV_1_30, CRC: CRC_1_35}
+"""For each family the format whose claims hold all that the others hold."""
 UNIVERSAL = "universal"
 
 _BY_NAME = {form.name: form for form in FORMATS}

@@ -320,6 +320,25 @@ def _escape(match: t.Match[str]) -> str:
     return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
 
+_PIECE = 1 << 12
+
+
+def substituted(pattern: t.Pattern[str], new: t.Callable[[t.Match[str]], str], text: str) -> str:
+    """``pattern.sub(new, text)``, which for a long text keeps an object for every match until its end."""
+    pieces: list[str] = []
+    recent: list[str] = []
+    done = 0
+    for match in pattern.finditer(text):
+        recent += (text[done : match.start()], new(match))
+        done = match.end()
+        if len(recent) > _PIECE:
+            pieces.append("".join(recent))
+            recent.clear()
+    return "".join([*pieces, *recent, text[done:]]) if done else text
+
+
 def quote(value: str) -> str:
     """A string as ``json.Marshal`` of Go 1.22 to 1.26 writes it."""
-    return f'"{_NEEDS_ESCAPE.sub(_escape, value)}"'
+    if len(value) < _PIECE:
+        return f'"{_NEEDS_ESCAPE.sub(_escape, value)}"'
+    return f'"{substituted(_NEEDS_ESCAPE, _escape, value)}"'

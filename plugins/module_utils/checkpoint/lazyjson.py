@@ -136,6 +136,10 @@ class LazyNode:
             self._end = _value_end(self.text, self.start)
         return self._end
 
+    @end.setter
+    def end(self, end: int) -> None:
+        self._end = end
+
     @property
     def value(self) -> t.Any:
         """As `gojson.Node.value`; for an object or an array a `_Children` view."""

@@ -11,9 +11,9 @@ from . import gojson, startup
 from .claim_checks import repeated_devices, repeated_items
 from .diagnosis import Diagnosis
 from .draft import Draft
-from .entries import RICHEST, Edit, Entry, members_named, object_without, splice, with_field, without_items
+from .entries import Edit, Entry, members_named, object_without, splice, with_field, without_items
 from .faults import Fault
-from .formats import DATA_API_VERSION, DATA_KIND, FNV
+from .formats import DATA_API_VERSION, DATA_KIND, FNV, RICHEST
 from .gojson import Node
 from .gotypes import TypeFault
 

@@ -11,10 +11,10 @@ from . import conversion, mending, startup, universal
 from .diagnosis import REFUSED, Diagnosis, diagnose
 from .document import Document
 from .draft import Draft, Step
-from .entries import RICHEST, Entry
+from .entries import Entry
 from .errors import DraError
 from .faults import releases_text
-from .formats import CRC, FNV, FNV_1_27, NEWEST, RELEASES, UNIVERSAL, Format, format_for, release_of
+from .formats import CRC, FNV, FNV_1_27, NEWEST, RELEASES, RICHEST, UNIVERSAL, Format, format_for, release_of
 from .selection import Selection
 
 _PASSES = 3

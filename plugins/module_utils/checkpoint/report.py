@@ -6,57 +6,85 @@ from __future__ import annotations
 
 import typing as t
 
+from .claim_list import Claim
 from .diagnosis import Diagnosis
-from .entries import Entry
+from .entries import Entry, drivers_of
 from .formats import CRC, RELEASES
 
 Json = dict[str, t.Any]
 
 
-def claim_report(entry: Entry) -> Json:
+Names = dict[str, str]
+"""Each name that was met, so that those of drivers, pools and requests are in memory once for all claims."""
+
+
+def claim_report(entry: Entry, names: Names | None = None) -> Json:
     """One claim, the same keys for every format.
 
     ``drivers`` are those that a kubelet calls for the claim, sorted by name. ``devices`` of a driver is None while its
     answer was outstanding; a device of a file of 1.27 to 1.30 has CDI names only. ``class_name`` is None for files of
     1.31 and later.
     """
+    fields = entry.fields
+    pods = fields["PodUIDs"]
+    names = {} if names is None else names
+    drivers = []
+    for driver in drivers_of(entry.family, fields):
+        devices = _devices(entry.family, fields, driver, names)
+        drivers.append({"name": names.setdefault(driver, driver), "devices": devices})
+    namespace = fields["Namespace"]
     return {
-        "uid": entry.uid,
-        "name": entry.fields["ClaimName"],
-        "namespace": entry.fields["Namespace"],
-        "pods": None if entry.fields["PodUIDs"] is None else entry.pods,
-        "class_name": entry.fields.get("ClassName"),
-        "drivers": [{"name": name, "devices": _devices(entry, name)} for name in entry.drivers()],
+        "uid": fields["ClaimUID"],
+        "name": fields["ClaimName"],
+        "namespace": names.setdefault(namespace, namespace),
+        "pods": None if pods is None else sorted(pods),
+        "class_name": fields.get("ClassName"),
+        "drivers": drivers,
     }
 
 
-def _devices(entry: Entry, driver: str) -> list[Json] | None:
-    if entry.family != CRC:
-        names = (entry.fields["CDIDevices"] or {}).get(driver)
-        return None if names is None else [_device({"CDIDeviceIDs": [name]}) for name in names]
-    devices = entry.fields["DriverState"][driver]["Devices"]
-    return None if devices is None else [_device(device) for device in devices]
+def _devices(family: str, fields: Claim, driver: str, names: Names) -> list[Json] | None:
+    if family != CRC:
+        cdi = (fields["CDIDevices"] or {}).get(driver)
+        return None if cdi is None else [_device("", "", None, (), [name]) for name in cdi]
+    devices = fields["DriverState"][driver]["Devices"]
+    if devices is None:
+        return None
+    reports = []
+    for device in devices:
+        pool = device["PoolName"]
+        requests = [names.setdefault(name, name) for name in device["RequestNames"] or ()]
+        cdi = device["CDIDeviceIDs"] or []
+        reports.append(_device(names.setdefault(pool, pool), device["DeviceName"], device["ShareID"], requests, cdi))
+    return reports
 
 
-def _device(fields: t.Mapping[str, t.Any]) -> Json:
+def _device(pool: str, device: str, share_id: str | None, requests: t.Iterable[str], cdi: t.Iterable[str]) -> Json:
     return {
-        "pool": fields.get("PoolName", ""),
-        "device": fields.get("DeviceName", ""),
-        "share_id": fields.get("ShareID"),
-        "requests": list(fields.get("RequestNames") or ()),
-        "cdi_devices": list(fields.get("CDIDeviceIDs") or ()),
+        "pool": pool,
+        "device": device,
+        "share_id": share_id,
+        "requests": list(requests),
+        "cdi_devices": list(cdi),
     }
 
 
 def claims_report(entries: t.Iterable[Entry]) -> list[Json]:
     """Some claims, sorted by namespace, name and UID: kubelets write them in random order."""
-    reports = [claim_report(entry) for entry in entries]
-    return sorted(reports, key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
+    names: Names = {}
+    reports = [claim_report(entry, names) for entry in entries]
+    reports.sort(key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
+    return reports
 
 
-def content(form: str, entries: t.Iterable[Entry]) -> Json:
-    """The logical content of a file, for a diff."""
-    return {"format": form, "claims": claims_report(entries)}
+def content(form: str, entries: t.Iterable[Entry], like: t.Sequence[Json] = ()) -> Json:
+    """The logical content of a file, for a diff; claims that equal one of ``like`` are the very same objects."""
+    known = {claim["uid"]: claim for claim in like}
+    claims = claims_report(entries)
+    for index, claim in enumerate(claims):
+        if known.get(claim["uid"]) == claim:
+            claims[index] = known[claim["uid"]]
+    return {"format": form, "claims": claims}
 
 
 def diagnosis_report(diagnosis: Diagnosis) -> Json:

@@ -14,9 +14,10 @@ import re
 import typing as t
 
 from . import canonical, gojson
+from .claim_list import type_faults
 from .entries import Entry
 from .formats import CRC, FNV
-from .gojson import GoSyntaxError, Node
+from .gojson import GoSyntaxError, Node, substituted
 from .gotypes import TypeFault
 
 _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
@@ -32,8 +33,7 @@ _PATIENCE = 2
 """Failed attempts may read the text this many times in total: hostile nesting must not make the search quadratic."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Saved:
+class Saved(t.NamedTuple):
     """A claim that was found whole, and the fields whose value had to be left behind."""
 
     entry: Entry
@@ -60,7 +60,9 @@ def unescape(text: str) -> str:
         short, code = match.groups()
         return _PLAIN.get(short, short) if short else chr(int(code, 16))
 
-    return gojson.replace_surrogates(_ESCAPE.sub(plain, text)) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    return gojson.replace_surrogates(substituted(_ESCAPE, plain, text))
 
 
 def search(text: str) -> Salvage:
@@ -92,7 +94,7 @@ def _mend_spelling(text: str) -> str:
     """Foreign spellings that lose nothing: single quotes throughout, and control characters left raw in a string."""
     if '"' not in text:
         text = text.replace("'", '"')
-    return _RAW_CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return substituted(_RAW_CONTROL, lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def _search_in(text: str, family: str) -> Salvage:
@@ -113,7 +115,7 @@ def _search_in(text: str, family: str) -> Salvage:
             if budget < 0:
                 return Salvage(family, tuple(found), broken, exhausted=True)
         else:
-            found.append(Saved(Entry.from_text(family, text[start.start() : end])[0]))
+            found.append(Saved(Entry(family, text, start.start(), end, well_formed=True)))
         pos = end if end is not None else start.start() + 1
         start = _START.search(text, pos)
     return Salvage(family, tuple(found), broken)
@@ -127,10 +129,10 @@ def _read_claim(text: str, start: int, family: str) -> tuple[int | None, int, Sa
         return None, error.offset - start, None
     if not looks_like_claim(node, family):
         return start + 1, node.end - start, None
-    entry, faults = Entry.from_text(family, text[node.start : node.end])
+    faults = type_faults(node, text, family)
     if any(fault.path in _IDENTITY for fault in faults):
         return node.end, 0, None
-    return node.end, 0, Saved(entry, tuple(faults))
+    return node.end, 0, Saved(Entry(family, text, node.start, node.end, well_formed=False), tuple(faults))
 
 
 def looks_like_claim(node: Node, family: str) -> bool:

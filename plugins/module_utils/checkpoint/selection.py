@@ -41,11 +41,11 @@ class Selector:
 
     def matches(self, entry: Entry) -> bool:
         """Whether a claim is meant."""
-        fields = entry.fields
+        who = entry.identity
         return (
-            (not self.uid or self.uid == fields["ClaimUID"])
-            and (not self.name or self.name == fields["ClaimName"])
-            and (not self.namespace or self.namespace == fields["Namespace"])
+            (not self.uid or self.uid == who.uid)
+            and (not self.name or self.name == who.name)
+            and (not self.namespace or self.namespace == who.namespace)
         )
 
     def __str__(self) -> str:
@@ -74,9 +74,11 @@ class Selection:
                 f"None of the {len(draft.entries)} claims is to be kept ({'; '.join(map(str, self.keep))}).",
                 "Check the selectors with checkpoint_info, or use drop to empty the file on purpose.",
             )
-        for entry in list(draft.entries):
-            if any(selector.matches(entry) for selector in self.drop) or not self._kept(entry):
-                draft.entries.remove(entry)
+        there, draft.entries = draft.entries, []
+        for entry in there:
+            if self._kept(entry) and not any(selector.matches(entry) for selector in self.drop):
+                draft.entries.append(entry)
+            else:
                 loses = f"the claim and its drivers {', '.join(entry.drivers()) or '(none)'}, who are never told"
                 draft.did("drop_claim", entry.label, f"Claim {entry.label} is dropped on request.", loses)
         for claim in self.add:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from .document import Claim, Reading
+from .claim_list import Claim
+from .document import Reading
 from .formats import FNV
 
 STARTS = "ok"
@@ -31,11 +32,11 @@ class Start:
     claims: int
 
 
-def cache_key(family: str, claim: Claim) -> tuple[str, ...]:
+def cache_key(family: str, namespace: str, name: str) -> tuple[str, ...]:
     """What two claims must not share in a kubelet's memory; up to 1.30 the two names are glued without a separator."""
     if family == FNV:
-        return (claim["ClaimName"] + claim["Namespace"],)
-    return (claim["Namespace"], claim["ClaimName"])
+        return (name + namespace,)
+    return (namespace, name)
 
 
 def annotation_problem(claim: Claim) -> str:
@@ -75,12 +76,12 @@ def start_with(reading: Reading) -> Start:
     """How the kubelet of a reading's release comes up."""
     if not reading.ok:
         return Start(FAILS, 0)
-    claims = reading.claims or []
     family = reading.format.family
-    kept = len({cache_key(family, claim) for claim in claims})
-    if family != FNV:
-        return Start(STARTS, kept)
-    for claim in claims:
+    kept: set[tuple[str, ...]] = set()
+    for claim in reading.claims or ():
+        kept.add(cache_key(family, claim["Namespace"], claim["ClaimName"]))
+        if family != FNV:
+            continue
         for devices in (claim["CDIDevices"] or {}).values():
             if annotation_problem(claim):
                 return Start(FAILS, 0)
@@ -88,4 +89,4 @@ def start_with(reading: Reading) -> Start:
                 outcome, _unused = cdi_problem(device)
                 if outcome != STARTS:
                     return Start(outcome, 0)
-    return Start(STARTS, kept)
+    return Start(STARTS, len(kept))

@@ -79,8 +79,8 @@ def test_claims_without_cdi_devices_need_no_annotation(cdi: dict[str, list[str]]
 def test_which_claims_old_and_new_kubelets_take_for_one() -> None:
     one = b.fnv_claim(1, ClaimName="ab", Namespace="c")
     two = b.fnv_claim(2, ClaimName="a", Namespace="bc")
-    assert cache_key(FNV, one) == cache_key(FNV, two)
-    assert cache_key(CRC, one) != cache_key(CRC, two)
+    assert cache_key(FNV, "c", "ab") == cache_key(FNV, "bc", "a")
+    assert cache_key(CRC, "c", "ab") != cache_key(CRC, "bc", "a")
     assert start_with(Document(b.fnv_file(one, two)).read_as(format_for("1.30"))).claims == 1
     new = b.crc_file(b.crc_claim(1, ClaimName="ab", Namespace="c"), b.crc_claim(2, ClaimName="a", Namespace="bc"))
     assert start_with(Document(new).read_as(format_for("1.36"))).claims == 2

@@ -61,7 +61,9 @@ def test_hashed_text_is_letter_for_letter_that_of_the_release(name: str) -> None
     form = formats.format_for(name.split("/")[0].split("-")[-1])
     document, faults = Document(vectors.read(name.replace(".hashtext", ".json"))).outer.decode(form)
     assert not faults
-    assert gojson.encode_text("".join(checksums.dump_pieces(form, document))) == vectors.read(name)
+    assert gojson.encode_text("".join(piece for (piece,) in checksums.dump_pieces([form], document))) == vectors.read(
+        name
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,16 +89,18 @@ ALL_KUBELET_FILES = sorted(vectors.MATRIX)
 def test_the_quick_way_and_the_exact_way_read_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = Document(vectors.read(name))
     verdicts = quick.verdicts()
-    claims = {form.name: quick.read_as(form).claims for form in formats.FORMATS}
-    monkeypatch.setattr(
-        "ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.canonical.split", lambda *_unused: None
-    )
+    claims = {form.name: _complete(form, quick.read_as(form).claims) for form in formats.FORMATS}
+    for quick_way in ("split", "claim_end"):
+        monkeypatch.setattr(
+            f"ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.canonical.{quick_way}",
+            lambda *_unused: None,
+        )
     exact = Document(vectors.read(name))
     assert exact.verdicts() == verdicts
     for form in formats.FORMATS:
-        assert _complete(form, exact.read_as(form).claims) == _complete(form, claims[form.name])
+        assert _complete(form, exact.read_as(form).claims) == claims[form.name]
 
 
-def _complete(form: formats.Format, claims: list[t.Any] | None) -> list[str] | None:
+def _complete(form: formats.Format, claims: t.Sequence[t.Any] | None) -> list[str] | None:
     """Claims as the format writes them: fields left out and fields of another release make no difference."""
     return None if claims is None else [form.claim.encode(claim) for claim in claims]
