@@ -31,7 +31,7 @@ class NameTakenError(DraError):
 
 
 class DeviceTakenError(DraError):
-    """Another claim still holds the device. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
+    """Another claim holds the device, or may. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
 
 
 class ReallocatedError(DraError):
@@ -58,6 +58,8 @@ async def check_drivers(
 ) -> None:
     """Raise DraError unless every driver that has to be called is there."""
     for plan in plans:
+        # Also of a claim that has to wait for a driver: others must not wait because nobody knows what it may hold.
+        table.show(plan.uid, plan.allocated)
         for driver in _to_call(table, plan, renew):
             try:
                 await drivers.get(driver)
@@ -119,19 +121,44 @@ def _without_driver(holder: Holder, plan: PlannedClaim, driver: str, error: DraE
 
 
 def _check_device(table: ClaimTable, plan: PlannedClaim, device: AllocatedDevice) -> None:
-    other = None if device.admin_access else table.other_holder(plan.uid, device.key)
+    if device.admin_access:
+        return
+    given = f"ResourceClaim {plan.full_name} ({plan.uid}) was given device {device}, which ResourceClaim"
+    other = table.other_holder(plan.uid, device.key)
     if other is not None:
-        raise DeviceTakenError(
-            f"ResourceClaim {plan.full_name} ({plan.uid}) was given device {device}, which ResourceClaim "
-            f"{other.full_name} ({other.uid}) still holds on this node.",
+        raise _device_taken(
+            plan,
+            device,
+            other,
+            f"{given} {other.full_name} ({other.uid}) still holds on this node.",
             "A pod was probably deleted by force. The device is free once that claim is unprepared here: let it "
             "happen, or see with claim_info what it waits for.",
-            claim=plan.full_name,
-            claim_uid=plan.uid,
-            device=str(device),
-            held_by=other.full_name,
-            held_uid=other.uid,
         )
+    other = table.possible_holder(plan.uid, device.driver)
+    if other is not None:
+        raise _device_taken(
+            plan,
+            device,
+            other,
+            f"{given} {other.full_name} ({other.uid}) may hold on this node: its preparation was cut off before "
+            f"driver {device.driver} had answered, so nobody knows its devices.",
+            "It goes on by itself once that claim is prepared again or unprepared here: let it happen, or see with "
+            "claim_info what it waits for.",
+        )
+
+
+def _device_taken(
+    plan: PlannedClaim, device: AllocatedDevice, other: Entry, message: str, hint: str
+) -> DeviceTakenError:
+    return DeviceTakenError(
+        message,
+        hint,
+        claim=plan.full_name,
+        claim_uid=plan.uid,
+        device=str(device),
+        held_by=other.full_name,
+        held_uid=other.uid,
+    )
 
 
 def _check_allocation(table: ClaimTable, plan: PlannedClaim, prepared: t.Iterable[AllocatedDevice]) -> None:

@@ -81,6 +81,10 @@ class ClaimTable:
         self._by_pod: dict[str, set[str]] = {}
         self._by_device: dict[DeviceKey, set[str]] = {}
         self._devices: dict[str, frozenset[DeviceKey]] = {}
+        # Classic claims have no named devices that could be given twice.
+        self._unanswered = {
+            uid for uid, one in records.items() if None in one.state.drivers.values() and not one.note.handles
+        }
         for uid, record in records.items():
             # Whatever the file names may have been called; only the drivers know, so they must be told to unprepare.
             state = record.state
@@ -128,6 +132,24 @@ class ClaimTable:
         others = self._by_device.get(key, set()) - {uid}
         return self._entries[min(others)] if others else None
 
+    def possible_holder(self, uid: str, driver: str) -> Entry | None:
+        """Another claim than ``uid`` that may hold any device of ``driver``, None when there is none.
+
+        An earlier process died while it waited for the driver's answer, and only the claim's allocation could tell
+        which devices these are: it is as good as unknown until somebody shows it.
+        """
+        for other in sorted(self._unanswered - {uid}):
+            drivers = self._records[other].state.drivers
+            if driver in drivers and drivers[driver] is None:
+                return self._entries[other]
+        return None
+
+    def show(self, uid: str, allocated: tuple[AllocatedDevice, ...]) -> None:
+        """Take note of the allocation of a claim of which nobody has shown it before, whether or not it is prepared."""
+        entry = self._entries.get(uid)
+        if entry is not None and entry.allocated is None:
+            self._set_allocation(entry, allocated)
+
     def open(self, uid: str, namespace: str, name: str, allocated: tuple[AllocatedDevice, ...]) -> Entry:
         """The entry of a claim that is about to be prepared, made when there is none.
 
@@ -137,8 +159,7 @@ class ClaimTable:
         entry = self._entries.get(uid)
         if entry is None:
             entry = self._add(Entry(uid, namespace, name))
-        entry.allocated = allocated
-        self._index_devices(uid)
+        self._set_allocation(entry, allocated)
         return entry
 
     def settle(self, uids: t.Iterable[str]) -> None:
@@ -163,6 +184,11 @@ class ClaimTable:
                 self._by_pod.setdefault(pod, set()).add(uid)
             self._index_devices(uid)
 
+    def _set_allocation(self, entry: Entry, allocated: tuple[AllocatedDevice, ...]) -> None:
+        entry.allocated = allocated
+        self._unanswered.discard(entry.uid)
+        self._index_devices(entry.uid)
+
     def _add(self, entry: Entry) -> Entry:
         self._entries[entry.uid] = entry
         self._uids[entry.namespace, entry.name] = entry.uid
@@ -170,6 +196,7 @@ class ClaimTable:
 
     def _drop(self, uid: str) -> None:
         entry = self._entries.pop(uid, None)
+        self._unanswered.discard(uid)
         if entry is not None:
             del self._uids[entry.namespace, entry.name]
             self._set_devices(uid, frozenset())

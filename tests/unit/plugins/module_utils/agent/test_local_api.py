@@ -96,10 +96,12 @@ async def test_resources_are_those_of_each_container(node: Node) -> None:
     async with node.driver(), running(node) as agent:
         with pytest.raises(DraError, match="needs ResourceClaim team-a/c1"):
             await agent.client.resources(asked)
-        await agent.client.change(node.request("prepared", claim(), pod=asked))
-        every, one = await agent.client.resources(asked), await agent.client.resources(asked, "main")
         with pytest.raises(DraError, match=r"Pod team-a/name-of-p-1 \(p-1\) is not known"):
             await agent.client.resources({"metadata": asked["metadata"]})
+        await agent.client.change(node.request("prepared", claim(), pod=asked))
+        every, one = await agent.client.resources(asked), await agent.client.resources(asked, "main")
+        # It was given whole with the prepare, so from now on its metadata are enough.
+        assert await agent.client.resources({"metadata": asked["metadata"]}) == every
     assert every == {"bare": [], "main": [NAME]}
     assert one == {"main": [NAME]}
 

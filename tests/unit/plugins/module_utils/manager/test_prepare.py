@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import typing as t
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
@@ -19,6 +20,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.manager.planning impor
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.prepare import PrepareFailedError
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.unprepare import UnprepareFailedError
 from ansible_collections.nodeops.dra.plugins.module_utils.resource.consumers import NotReservedError
+from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.driver import SimulatedDriver
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.node import LosingDrivers, Node
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import (
     GPU,
@@ -186,6 +188,49 @@ async def test_the_overlap_is_seen_after_a_restart_too(node: Node) -> None:
     await node.start()
     with pytest.raises(DeviceTakenError, match="u-1"):
         await node.prepare(claim("c2", "u-2", device("dev-0"), pods=["p-2"]), pod_uid="p-2")
+
+
+async def lose_an_answer(node: Node, *devices: t.Any) -> SimulatedDriver:
+    """The manager dies after the driver has prepared u-1 and before the answer is recorded."""
+    driver = await node.add_driver()
+    await node.start()
+    driver.faults.add("hang_after:method=prepare,times=1")
+    asked = asyncio.create_task(node.prepare(claim("c1", "u-1", *devices)))
+    await driver.wait_for(lambda: "u-1" in driver.prepared())
+    asked.cancel()
+    await asyncio.gather(asked, return_exceptions=True)
+    await node.start()
+    return driver
+
+
+@pytest.mark.report("F003")
+async def test_a_claim_whose_answer_was_lost_may_hold_every_device_of_its_driver(node: Node) -> None:
+    await lose_an_answer(node, device("dev-0"))
+    other = claim("c2", "u-2", device("dev-0"), pods=["p-2"])
+    with pytest.raises(DeviceTakenError, match=r"u-2.*dev-0.*u-1\) may hold.*nobody knows its devices") as caught:
+        await node.prepare(other, pod_uid="p-2")
+    assert caught.value.facts["held_uid"] == "u-1"
+    assert "u-2" not in node.state()
+    await node.manager.unprepare("p-1")
+    assert await node.prepare(other, pod_uid="p-2")
+
+
+async def test_what_a_claim_may_hold_is_known_once_its_allocation_was_shown(node: Node) -> None:
+    driver = await lose_an_answer(node, device("dev-0"))
+    driver.faults.add("claim_error:method=prepare,times=1")
+    with pytest.raises(PrepareFailedError):
+        await node.prepare(claim("c1", "u-1", device("dev-0")))
+    assert await node.prepare(claim("c2", "u-2", device("dev-1"), pods=["p-2"]), pod_uid="p-2")
+    with pytest.raises(DeviceTakenError, match=r"u-1\) still holds"):
+        await node.prepare(claim("c3", "u-3", device("dev-0"), pods=["p-3"]), pod_uid="p-3")
+
+
+async def test_a_lost_answer_does_not_hold_up_other_drivers_nor_admin_access(node: Node) -> None:
+    await lose_an_answer(node, device("dev-0"))
+    await node.add_driver(NIC)
+    assert await node.prepare(claim("c2", "u-2", device("dev-0", NIC), pods=["p-2"]), pod_uid="p-2")
+    watching = claim("c3", "u-3", device("dev-0", adminAccess=True), pods=["p-3"])
+    assert await node.prepare(watching, pod_uid="p-3")
 
 
 @pytest.mark.report("F003")
