@@ -31,7 +31,7 @@ class NameTakenError(DraError):
 
 
 class DeviceTakenError(DraError):
-    """Another claim holds the device, or may. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
+    """Another claim holds it, or may. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
 
 
 class ReallocatedError(DraError):
