@@ -52,6 +52,10 @@ class ChaosNode:
         assert claim is not None, f"{driver} has no device left"
         return await self.load.make_pod(claim)
 
+    async def are_prepared(self, pods: t.Iterable[Pod]) -> bool:
+        """Whether the containers of all these pods can be started."""
+        return False not in [await self.is_prepared(pod) for pod in pods]
+
     async def is_prepared(self, pod: Pod) -> bool:
         """Whether the containers of a pod can be started."""
         metadata = {"namespace": "default", "name": pod.name, "uid": pod.uid}

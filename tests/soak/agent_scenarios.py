@@ -59,9 +59,7 @@ async def api_gone(root: pathlib.Path) -> Row:
         check(chaos.load.services["s-0"], "a service was not served while the API server was gone")
         await chaos.load.end_pod(first[0])
         late = await chaos.add_pod()
-        check(
-            all([await chaos.is_prepared(pod) for pod in first]), "a pod lost its devices while nobody knew of its end"
-        )
+        check(await chaos.are_prepared(first), "a pod lost its devices while nobody knew of its end")
         attempts = chaos.proxy.connections
         await chaos.proxy.mend()
         chaos.mended()
@@ -105,7 +103,7 @@ async def full_disk(root: pathlib.Path) -> Row:
                 file.write(b"x" * 4096)
         late = await chaos.add_pod()
         await chaos.until_seen("[-]state failed", DEGRADED, "state_not_writable")
-        check(all([await chaos.is_prepared(pod) for pod in first]), "what is prepared cannot be used any more")
+        check(await chaos.are_prepared(first), "what is prepared cannot be used any more")
         check(not await chaos.is_prepared(late), "a pod was prepared that is not recorded")
         fill.unlink()
         chaos.mended()

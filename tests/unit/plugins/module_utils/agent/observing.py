@@ -38,11 +38,11 @@ def of_kubelet(node: Node) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def observing(node: Node, /, **sections: Json) -> t.AsyncIterator[AgentProcess]:
+async def observing(where: Node, /, **sections: Json) -> t.AsyncIterator[AgentProcess]:
     """A ready agent. It copies quickly unless told otherwise."""
     ring = {"settle": 0.05, "interval": 0.1, **sections.pop("ring", {})}
     mode = {"mode": "observe", **sections.pop("node", {})}
-    async with agent_process(node, node=mode, ring=ring, **sections) as agent:
+    async with agent_process(where, node=mode, ring=ring, **sections) as agent:
         await agent.until("ready daemon=")
         yield agent
 
