@@ -9,7 +9,7 @@ import dataclasses
 import pathlib
 import typing as t
 
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState, claim_states
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import diagnose
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.document import Document
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.formats import NEWEST
@@ -54,7 +54,7 @@ def look(node: SoakNode) -> Seen:
     reading = Document(data).read_as(NEWEST)
     if not reading.ok:
         return Seen({}, held, [f"{path} is not valid: {reading.go_message}"])
-    claims = [ClaimState.from_fields(fields) for fields in reading.claims or []]
+    claims = claim_states(reading.claims)
     faults = [f"{path} names a claim twice"] if len({one.uid for one in claims}) != len(claims) else []
     diagnosis = diagnose(data)
     if diagnosis.status != "sound":

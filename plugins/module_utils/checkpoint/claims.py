@@ -9,12 +9,21 @@ Kubernetes symbols: ``state.ClaimInfoState``, ``state.DriverState``, ``state.Dev
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import typing as t
 import zlib
 
+from .claim_list import ClaimList
 from .formats import CRC_1_35, DATA_API_VERSION, DATA_KIND
 from .gojson import encode_text, quote
+
+_PLANNED = "nodeops.dra/planned"
+"""A field that no kubelet has. They leave out what they do not know, and their checksum covers it."""
+
+PlannedDevice = tuple[str, str, str, t.Optional[str]]
+"""Driver, pool, device and share ID."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +46,8 @@ class ClaimState:
     """One claim on this node: who holds it, and what each of its drivers prepared.
 
     ``drivers`` maps a driver's name to its devices, or to None while its answer is still outstanding: the driver was
-    or is about to be called, so it must be told to unprepare.
+    or is about to be called, so it must be told to unprepare. ``planned`` are devices that a driver may hold for the
+    claim beside those of its last answer: what it was asked for, until it answers.
     """
 
     uid: str
@@ -45,9 +55,10 @@ class ClaimState:
     namespace: str
     pod_uids: frozenset[str] = frozenset()
     drivers: t.Mapping[str, tuple[Device, ...] | None] = dataclasses.field(default_factory=dict)
+    planned: frozenset[PlannedDevice] = frozenset()
 
     @classmethod
-    def from_fields(cls, fields: t.Mapping[str, t.Any]) -> ClaimState:
+    def from_fields(cls, fields: t.Mapping[str, t.Any], planned: frozenset[PlannedDevice] = frozenset()) -> ClaimState:
         """From a decoded claim of the ``crc`` family; null sets become empty ones, repeated devices are dropped."""
         return cls(
             uid=fields["ClaimUID"],
@@ -55,10 +66,11 @@ class ClaimState:
             namespace=fields["Namespace"],
             pod_uids=frozenset(fields["PodUIDs"] or ()),
             drivers={name: _devices(state["Devices"]) for name, state in (fields["DriverState"] or {}).items()},
+            planned=planned,
         )
 
     def to_fields(self) -> dict[str, t.Any]:
-        """The claim as `formats` describes it."""
+        """The claim as `formats` describes it, without ``planned``."""
         return {
             "ClaimUID": self.uid,
             "ClaimName": self.name,
@@ -114,7 +126,29 @@ class EncodedClaim:
 
 def encode(claim: ClaimState) -> EncodedClaim:
     """A claim in the layout of `formats.NEWEST`, which every kubelet from 1.31 on reads."""
-    return EncodedClaim.of(CRC_1_35.claim.encode(claim.to_fields()))
+    text = CRC_1_35.claim.encode(claim.to_fields())
+    if claim.planned:
+        planned = sorted([list(device) for device in claim.planned], key=str)
+        text = f'{text[:-1]},"{_PLANNED}":{json.dumps(planned, separators=(",", ":"))}}}'
+    return EncodedClaim.of(text)
+
+
+def claim_states(claims: ClaimList | None) -> list[ClaimState]:
+    """The claims of a list of the ``crc`` family (None: no claims), with the planned devices that `encode` wrote."""
+    if claims is None:
+        return []
+    return [
+        ClaimState.from_fields(fields, frozenset() if claims.is_well_formed(index) else _planned(claims.text_at(index)))
+        for index, fields in enumerate(claims)
+    ]
+
+
+def _planned(text: str) -> frozenset[PlannedDevice]:
+    """What a claim's text says of planned devices; what is not as `encode` writes it is somebody else's."""
+    with contextlib.suppress(ValueError, TypeError, RecursionError):
+        found = json.loads(text).get(_PLANNED) or ()
+        return frozenset((str(driver), str(pool), str(device), share) for driver, pool, device, share in found)
+    return frozenset()
 
 
 _HEAD = EncodedClaim.of(f'{{"kind":"{DATA_KIND}","apiVersion":"{DATA_API_VERSION}","ClaimInfoStateList":[')

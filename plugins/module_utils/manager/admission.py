@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from ..checkpoint.claims import ClaimState
 from ..checkpoint.errors import DraError
-from ..resource.devices import AllocatedDevice
-from .claim_table import ClaimTable, Entry, Phase
+from ..resource.devices import AllocatedDevice, exclusive_keys
+from .claim_table import ClaimTable, Entry, Phase, recorded_keys
 from .driver_calls import Drivers
 from .durable_claims import Record
 from .planning import Holder, PlannedClaim, holders_label
@@ -31,7 +31,7 @@ class NameTakenError(DraError):
 
 
 class DeviceTakenError(DraError):
-    """Another claim holds it, or may. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
+    """Another claim still holds the device. Facts: ``claim``, ``claim_uid``, ``device``, ``held_by``, ``held_uid``."""
 
 
 class ReallocatedError(DraError):
@@ -58,8 +58,6 @@ async def check_drivers(
 ) -> None:
     """Raise DraError unless every driver that has to be called is there."""
     for plan in plans:
-        # Also of a claim that has to wait for a driver: others must not wait because nobody knows what it may hold.
-        table.show(plan.uid, plan.allocated)
         for driver in _to_call(table, plan, renew):
             try:
                 await drivers.get(driver)
@@ -107,7 +105,7 @@ def _admit(table: ClaimTable, holder: Holder, plan: PlannedClaim, renew: bool) -
     if entry is None or entry.phase is not Phase.PREPARED:
         for device in plan.allocated:
             _check_device(table, plan, device)
-    record = _planned(table.record(plan.uid), holder, plan)
+    record = _planned(table.record(plan.uid), holder, plan, call)
     opened = table.open(plan.uid, plan.namespace, plan.name, plan.allocated)
     return Work(plan, opened, call, record, is_new=entry is None)
 
@@ -121,44 +119,19 @@ def _without_driver(holder: Holder, plan: PlannedClaim, driver: str, error: DraE
 
 
 def _check_device(table: ClaimTable, plan: PlannedClaim, device: AllocatedDevice) -> None:
-    if device.admin_access:
-        return
-    given = f"ResourceClaim {plan.full_name} ({plan.uid}) was given device {device}, which ResourceClaim"
-    other = table.other_holder(plan.uid, device.key)
+    other = None if device.admin_access else table.other_holder(plan.uid, device.key)
     if other is not None:
-        raise _device_taken(
-            plan,
-            device,
-            other,
-            f"{given} {other.full_name} ({other.uid}) still holds on this node.",
+        raise DeviceTakenError(
+            f"ResourceClaim {plan.full_name} ({plan.uid}) was given device {device}, which ResourceClaim "
+            f"{other.full_name} ({other.uid}) still holds on this node.",
             "A pod was probably deleted by force. The device is free once that claim is unprepared here: let it "
             "happen, or see with claim_info what it waits for.",
+            claim=plan.full_name,
+            claim_uid=plan.uid,
+            device=str(device),
+            held_by=other.full_name,
+            held_uid=other.uid,
         )
-    other = table.possible_holder(plan.uid, device.driver)
-    if other is not None:
-        raise _device_taken(
-            plan,
-            device,
-            other,
-            f"{given} {other.full_name} ({other.uid}) may hold on this node: its preparation was cut off before "
-            f"driver {device.driver} had answered, so nobody knows its devices.",
-            "It goes on by itself once that claim is prepared again or unprepared here: let it happen, or see with "
-            "claim_info what it waits for.",
-        )
-
-
-def _device_taken(
-    plan: PlannedClaim, device: AllocatedDevice, other: Entry, message: str, hint: str
-) -> DeviceTakenError:
-    return DeviceTakenError(
-        message,
-        hint,
-        claim=plan.full_name,
-        claim_uid=plan.uid,
-        device=str(device),
-        held_by=other.full_name,
-        held_uid=other.uid,
-    )
 
 
 def _check_allocation(table: ClaimTable, plan: PlannedClaim, prepared: t.Iterable[AllocatedDevice]) -> None:
@@ -197,12 +170,19 @@ def _name_taken(table: ClaimTable, plan: PlannedClaim, held_uid: str) -> NameTak
     )
 
 
-def _planned(before: Record | None, holder: Holder, plan: PlannedClaim) -> Record:
-    """The record before the first call: the pod holds the claim, and these drivers may hold something for it."""
+def _planned(before: Record | None, holder: Holder, plan: PlannedClaim, call: t.Container[str]) -> Record:
+    """The record before the first call: the pod holds the claim, and these drivers may hold these devices for it."""
+    asked = frozenset(key for key in exclusive_keys(plan.allocated) if key[0] in call)
     if before is None:
-        state = ClaimState(plan.uid, plan.name, plan.namespace, frozenset({holder.uid}), dict.fromkeys(plan.drivers))
-        return Record(state, plan.note)
-    drivers = {**dict.fromkeys(plan.drivers), **before.state.drivers}
-    state = dataclasses.replace(before.state, pod_uids=before.state.pod_uids | {holder.uid}, drivers=drivers)
+        drivers = dict.fromkeys(plan.drivers)
+        return Record(
+            ClaimState(plan.uid, plan.name, plan.namespace, frozenset({holder.uid}), drivers, asked), plan.note
+        )
+    state = dataclasses.replace(
+        before.state,
+        pod_uids=before.state.pod_uids | {holder.uid},
+        drivers={**dict.fromkeys(plan.drivers), **before.state.drivers},
+        planned=before.state.planned | (asked - recorded_keys(before.state)),
+    )
     note = dataclasses.replace(plan.note, earlier_boot=before.note.earlier_boot, stopped=before.note.stopped)
     return Record(state, note)

@@ -81,10 +81,6 @@ class ClaimTable:
         self._by_pod: dict[str, set[str]] = {}
         self._by_device: dict[DeviceKey, set[str]] = {}
         self._devices: dict[str, frozenset[DeviceKey]] = {}
-        # Classic claims have no named devices that could be given twice.
-        self._unanswered = {
-            uid for uid, one in records.items() if None in one.state.drivers.values() and not one.note.handles
-        }
         for uid, record in records.items():
             # Whatever the file names may have been called; only the drivers know, so they must be told to unprepare.
             state = record.state
@@ -132,24 +128,6 @@ class ClaimTable:
         others = self._by_device.get(key, set()) - {uid}
         return self._entries[min(others)] if others else None
 
-    def possible_holder(self, uid: str, driver: str) -> Entry | None:
-        """Another claim than ``uid`` that may hold any device of ``driver``, None when there is none.
-
-        An earlier process died while it waited for the driver's answer, and only the claim's allocation could tell
-        which devices these are: it is as good as unknown until somebody shows it.
-        """
-        for other in sorted(self._unanswered - {uid}):
-            drivers = self._records[other].state.drivers
-            if driver in drivers and drivers[driver] is None:
-                return self._entries[other]
-        return None
-
-    def show(self, uid: str, allocated: tuple[AllocatedDevice, ...]) -> None:
-        """Take note of the allocation of a claim of which nobody has shown it before, whether or not it is prepared."""
-        entry = self._entries.get(uid)
-        if entry is not None and entry.allocated is None:
-            self._set_allocation(entry, allocated)
-
     def open(self, uid: str, namespace: str, name: str, allocated: tuple[AllocatedDevice, ...]) -> Entry:
         """The entry of a claim that is about to be prepared, made when there is none.
 
@@ -159,7 +137,8 @@ class ClaimTable:
         entry = self._entries.get(uid)
         if entry is None:
             entry = self._add(Entry(uid, namespace, name))
-        self._set_allocation(entry, allocated)
+        entry.allocated = allocated
+        self._index_devices(uid)
         return entry
 
     def settle(self, uids: t.Iterable[str]) -> None:
@@ -184,11 +163,6 @@ class ClaimTable:
                 self._by_pod.setdefault(pod, set()).add(uid)
             self._index_devices(uid)
 
-    def _set_allocation(self, entry: Entry, allocated: tuple[AllocatedDevice, ...]) -> None:
-        entry.allocated = allocated
-        self._unanswered.discard(entry.uid)
-        self._index_devices(entry.uid)
-
     def _add(self, entry: Entry) -> Entry:
         self._entries[entry.uid] = entry
         self._uids[entry.namespace, entry.name] = entry.uid
@@ -196,23 +170,22 @@ class ClaimTable:
 
     def _drop(self, uid: str) -> None:
         entry = self._entries.pop(uid, None)
-        self._unanswered.discard(uid)
         if entry is not None:
             del self._uids[entry.namespace, entry.name]
             self._set_devices(uid, frozenset())
 
     def _index_devices(self, uid: str) -> None:
-        """A claim has what it was allocated, and what its drivers answered last.
+        """A claim has what it was allocated, what its drivers answered last, and what they were asked for since.
 
         These differ for a claim that was allocated anew while no manager ran: until its drivers answer again, the node
-        may still use the old devices.
+        may still use the old devices. What they were asked for is all that is known when the manager died meanwhile.
         """
         entry, record = self._entries[uid], self._records.get(uid)
         allocated = entry.allocated or ()
         keys = exclusive_keys(allocated)
         if record is not None:
             admin = record.note.admin_devices.union(one.key for one in allocated if one.admin_access)
-            keys |= _recorded_keys(record.state) - admin
+            keys |= (recorded_keys(record.state) | record.state.planned) - admin
         self._set_devices(uid, keys)
 
     def _set_devices(self, uid: str, keys: frozenset[DeviceKey]) -> None:
@@ -227,7 +200,7 @@ class ClaimTable:
             self._devices[uid] = keys
 
 
-def _recorded_keys(state: ClaimState) -> frozenset[DeviceKey]:
+def recorded_keys(state: ClaimState) -> frozenset[DeviceKey]:
     """The devices of a restored claim. Classic drivers name only CDI devices, which tell nothing about overlap."""
     return frozenset(
         (driver, device.pool_name, device.device_name, device.share_id)

@@ -8,7 +8,7 @@ import json
 import typing as t
 from dataclasses import dataclass, field
 
-from ..checkpoint.claims import ClaimState
+from ..checkpoint.claims import ClaimState, claim_states
 from ..checkpoint.diagnosis import diagnose
 from ..checkpoint.document import MISMATCH, Document, Reading
 from ..checkpoint.errors import DraError
@@ -57,7 +57,7 @@ def _read_state(directory: StateDirectory, name: str) -> list[ClaimState]:
     reading = Document(data).read_as(NEWEST)
     if not reading.ok:
         raise _damaged(path, data, reading)
-    claims = [ClaimState.from_fields(fields) for fields in reading.claims or []]
+    claims = claim_states(reading.claims)
     problem = _contradiction(claims)
     if problem:
         raise StateDamagedError(

@@ -149,7 +149,11 @@ def _answered(holder: Holder, work: Work, answers: t.Mapping[str, tuple[Device, 
     if work.is_new and work.call and not work.entry.called and before.state.pod_uids == {holder.uid}:
         return None
     devices = {driver: _with_shares(work.plan, driver, given) for driver, given in answers.items()}
-    state = dataclasses.replace(before.state, drivers={**before.state.drivers, **devices})
+    state = dataclasses.replace(
+        before.state,
+        drivers={**before.state.drivers, **devices},
+        planned=frozenset(key for key in before.state.planned if key[0] not in answers),
+    )
     note = before.note
     if all(driver in answers or driver in work.entry.answers for driver in work.plan.drivers):
         note = dataclasses.replace(note, earlier_boot="")

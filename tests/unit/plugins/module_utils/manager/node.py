@@ -8,7 +8,7 @@ import itertools
 import pathlib
 import typing as t
 
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState, claim_states
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.document import Document
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.formats import NEWEST
 from ansible_collections.nodeops.dra.plugins.module_utils.driver.registry import DriverRegistry
@@ -117,7 +117,7 @@ class Node:
             return {}
         reading = Document(self.state_path.read_bytes()).read_as(NEWEST)
         assert reading.ok, reading.go_message
-        return {one.uid: one for one in map(ClaimState.from_fields, reading.claims or [])}
+        return {one.uid: one for one in claim_states(reading.claims)}
 
 
 class LosingDrivers:

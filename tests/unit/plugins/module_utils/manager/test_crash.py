@@ -24,7 +24,7 @@ import tempfile
 import typing as t
 
 import pytest
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState, claim_states
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.document import Document
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.formats import NEWEST
 from ansible_collections.nodeops.dra.plugins.module_utils.driver.registry import DriverRegistry
@@ -76,7 +76,7 @@ class Crashes:
             return {}
         reading = Document(path.read_bytes()).read_as(NEWEST)
         assert reading.ok, reading.go_message
-        return {one.uid: one for one in map(ClaimState.from_fields, reading.claims or [])}
+        return {one.uid: one for one in claim_states(reading.claims)}
 
     def clear(self) -> None:
         for path in self.root.iterdir():

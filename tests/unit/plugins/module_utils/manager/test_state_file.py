@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import fcntl
 import os
@@ -15,8 +16,10 @@ from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims impo
     ClaimState,
     Device,
     assemble,
+    claim_states,
     encode,
 )
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.diagnosis import diagnose
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.document import Document
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.file_errors import NotDurableError, StoreError
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.formats import NEWEST
@@ -59,7 +62,7 @@ class Bench:
 def claims_in(data: bytes) -> dict[str, ClaimState]:
     reading = Document(data).read_as(NEWEST)
     assert reading.ok, reading.go_message
-    return {one.uid: one for one in map(ClaimState.from_fields, reading.claims or [])}
+    return {one.uid: one for one in claim_states(reading.claims)}
 
 
 def numbered(*numbers: int) -> dict[str, ClaimState]:
@@ -89,6 +92,21 @@ def test_readers_see_every_change(bench: Bench) -> None:
     assert bench.seen() == {"u-4": claim(4), "u-3": claim(3, prepared=False)}
     bench.drop(3, 4)
     assert bench.seen() == {}
+
+
+def test_what_drivers_were_asked_for_is_read_again_and_minded_by_no_kubelet(bench: Bench) -> None:
+    asked = dataclasses.replace(
+        claim(1, prepared=False),
+        planned=frozenset({("gpu.test.example", "pool-0", "dev-\u00fc", None), ("nic", "p", "d", "s-1")}),
+    )
+    bench.file.write({"u-1": asked, "u-2": claim(2)})
+    data = bench.path.read_bytes()
+    assert claims_in(data) == {"u-1": asked, "u-2": claim(2)}
+    diagnosis = diagnose(data)
+    assert {release: verdict for release, verdict in diagnosis.verdicts.items() if verdict == "ok:2"}.keys() == {
+        f"1.{minor}" for minor in range(31, 37)
+    }
+    assert {fault.code for fault in diagnosis.faults} == {"devices_pending", "unknown_field"}
 
 
 def test_a_small_file_is_what_a_kubelet_writes(tmp_path: pathlib.Path) -> None:
