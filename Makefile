@@ -34,7 +34,7 @@ quickstart: $(READY) ## The whole flow on this machine, told step by step
 	@$(GATE) quickstart
 
 test: $(READY) ## lint + sanity + units + integration
-	@SANITY=short $(GATE) lint sanity units integration
+	@SANITY=$${SANITY:-short} $(GATE) lint sanity units integration
 
 lint: $(READY) ## ruff, mypy, ansible-lint, changelog and docs checks
 	@$(GATE) lint

@@ -51,8 +51,7 @@ def main() -> int:
         sys.stdout.write("\n".join(problems) + "\n")
         return 1 if problems else 0
     first = options.seed * 1_000_000
-    problems = play_all(range(first, first + options.count))
-    return 1 if problems else 0
+    return 1 if play_all(range(first, first + options.count)) else 0
 
 
 def play_all(numbers: range) -> int:
