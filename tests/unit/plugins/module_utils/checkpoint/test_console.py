@@ -399,6 +399,8 @@ def inspect(*unused, **unused_too):
     signal.pause()
 
 statefile.inspect = inspect
+# As on a terminal: a shell starts what it runs in the background with the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv[1:] = ["inspect", "x"]
 raise SystemExit(__main__.run())
 """
