@@ -146,7 +146,8 @@ def claim_states(claims: ClaimList | None) -> list[ClaimState]:
 def _planned(text: str) -> frozenset[PlannedDevice]:
     """What a claim's text says of planned devices; what is not as `encode` writes it is somebody else's."""
     with contextlib.suppress(ValueError, TypeError, RecursionError):
-        found = json.loads(text).get(_PLANNED) or ()
+        claim = json.loads(text)
+        found = claim.get(_PLANNED) or () if isinstance(claim, dict) else ()
         return frozenset((str(driver), str(pool), str(device), share) for driver, pool, device, share in found)
     return frozenset()
 

@@ -247,9 +247,11 @@ def _write(location: Location, found: FileContent | None, plan: Plan) -> str | N
 
 
 def _result(location: Location, plan: Plan, restoration: Restoration | None, backup: str | None) -> Json:
-    before = diagnose(plan.before)
-    former = before.format.name if before.format is not None else ""
-    after = content(plan.target, plan.entries) if plan.changed else content(former, before.entries)
+    diagnosis = diagnose(plan.before)
+    before = content(diagnosis.format.name if diagnosis.format is not None else "", diagnosis.entries)
+    claims_before = len(diagnosis.entries)
+    del diagnosis  # of a large file it is as large as what is made of it next
+    after = content(plan.target, plan.entries, like=before["claims"]) if plan.changed else before
     result: Json = {
         "changed": plan.changed,
         "file": location.path,
@@ -257,9 +259,9 @@ def _result(location: Location, plan: Plan, restoration: Restoration | None, bac
         "format": plan.target or None,
         "steps": [step.to_dict() for step in plan.steps],
         "lost": [step.to_dict() for step in plan.lost],
-        "claims_before": len(before.entries),
+        "claims_before": claims_before,
         "claims_after": len(plan.entries),
-        "before": content(former, before.entries) if plan.before is not None else {},
+        "before": before if plan.before is not None else {},
         "after": after if plan.after is not None else {},
         "backup_file": backup,
     }

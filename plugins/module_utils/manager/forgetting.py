@@ -44,6 +44,7 @@ def describe(entry: Entry, record: Record, reason: str, by: str) -> Forgotten:
     drivers = tuple(sorted(entry.called))
     held = {driver: state.drivers.get(driver) or () for driver in drivers}
     devices = [f"{driver}/{one.pool_name}/{one.device_name}" for driver in drivers for one in held[driver]]
+    devices += sorted(f"{driver}/{pool}/{name}" for driver, pool, name, _share in state.planned if driver in drivers)
     leaks = []
     for driver in drivers:
         names = [device for device in devices if device.startswith(f"{driver}/")]

@@ -127,6 +127,16 @@ async def test_what_a_driver_never_answered_may_leak_too(node: Node) -> None:
     await asyncio.wait([preparing])
     forgotten = await node.manager.forget("u-1", reason="test", by="test")
     assert forgotten is not None
+    assert forgotten.devices == (f"{GPU}/pool-0/dev-0",), "what it was asked for"
+    assert f"devices {GPU}/pool-0/dev-0" in forgotten.may_leak[0]
+
+
+async def test_what_nobody_knows_may_leak_too(node: Node) -> None:
+    """A kubelet's file says of a driver that has not answered only that it was called."""
+    node.state_path.write_bytes(assemble([encode(ClaimState("u-1", "c1", "team-a", frozenset({"p-1"}), {GPU: None}))]))
+    await node.start()
+    forgotten = await node.manager.forget("u-1", reason="test", by="test")
+    assert forgotten is not None
     assert "whatever it has prepared" in forgotten.may_leak[0]
 
 

@@ -135,6 +135,8 @@ def damage(node: Node, kind: str) -> None:
             inner["ClaimInfoStateList"].append({**one, "ClaimUID": "u-2"})
         elif kind == "unsafe":
             one["ClaimUID"] = "../../etc/passwd"
+        elif kind == "null":
+            inner["ClaimInfoStateList"].append(None)
         text = json.dumps(inner)
         data = json.dumps({"Data": text, "Checksum": zlib.crc32(text.encode())}).encode()
     node.state_path.write_bytes(data)
@@ -151,6 +153,7 @@ def damage(node: Node, kind: str) -> None:
         ("same_uid", "contradicts itself: it lists claim UID u-1 twice"),
         ("same_name", "contradicts itself: it lists claim team-a/c1 with the UIDs u-1 and u-2"),
         ("unsafe", "contradicts itself: .*etc/passwd"),
+        ("null", "contradicts itself: a claim .* has the UID ''"),
     ],
 )
 async def test_a_damaged_state_file_is_told_and_left_alone(node: Node, kind: str, words: str) -> None:

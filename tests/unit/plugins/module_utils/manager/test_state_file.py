@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import (
     ClaimState,
     Device,
+    EncodedClaim,
     assemble,
     claim_states,
     encode,
@@ -107,6 +108,24 @@ def test_what_drivers_were_asked_for_is_read_again_and_minded_by_no_kubelet(benc
         f"1.{minor}" for minor in range(31, 37)
     }
     assert {fault.code for fault in diagnosis.faults} == {"devices_pending", "unknown_field"}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        "5",
+        '"dev"',
+        "{}",
+        "null",
+        "[5]",
+        '[["d","p"]]',
+        '[["d","p","x",{}]]',
+        pytest.param("[" * 5000 + "]" * 5000, id="deep"),
+    ],
+)
+def test_a_field_of_that_name_by_somebody_else_is_passed_over(found: str) -> None:
+    text = encode(claim(1)).inner.decode()[:-1] + f',"nodeops.dra/planned":{found}}}'
+    assert claims_in(assemble([EncodedClaim.of(text)])) == numbered(1)
 
 
 def test_a_small_file_is_what_a_kubelet_writes(tmp_path: pathlib.Path) -> None:
