@@ -12,6 +12,7 @@ from ..daemon.observers import ManagerMetrics
 from ..manager.observer import Observer
 from .agent_findings import agent_findings
 from .keeping import Keeper
+from .metric_values import Values, driver_values, finding_values
 from .node_pods import NodePods
 from .observe_metrics import OBSERVE_METRICS
 from .workplace import Workplace
@@ -65,21 +66,10 @@ class AgentObserver(ManagerMetrics, Observer):
 def export(metrics: Metrics, place: Workplace, pods: NodePods | None, keeper: Keeper | None) -> None:
     """Let each scrape ask the parts of a running agent."""
 
-    def findings() -> dict[tuple[str, ...], float]:
-        counts: dict[tuple[str, ...], float] = {}
-        for one in agent_findings(place):
-            key = one.code, one.severity
-            counts[key] = counts.get(key, 0.0) + 1
-        return counts
-
-    def drivers() -> dict[tuple[str, ...], float]:
-        connected = [one.connected for one in place.registry.drivers()]
-        return {("connected",): float(sum(connected)), ("not_connected",): float(len(connected) - sum(connected))}
-
-    asked: dict[str, t.Callable[[], dict[tuple[str, ...], float]]] = {
+    asked: dict[str, t.Callable[[], Values]] = {
         "nodeops_dra_degraded": lambda: {(): float(place.manager.degraded is not None)},
-        "nodeops_dra_findings": findings,
-        "nodeops_dra_drivers": drivers,
+        "nodeops_dra_findings": lambda: finding_values((one.code, one.severity) for one in agent_findings(place)),
+        "nodeops_dra_drivers": lambda: driver_values(place.registry),
     }
     if pods is not None and keeper is not None:
         asked["nodeops_dra_api_lag_seconds"] = lambda: {(): pods.lag}

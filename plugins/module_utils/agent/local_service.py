@@ -5,20 +5,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import typing as t
 
 from ..checkpoint.errors import DraError
-from ..daemon.version import VERSION
 from ..manager.manager import ClaimReport
 from ..resource.containers import container_claims
 from ..resource.view import JsonObject
 from .agent_findings import agent_findings
 from .claim_place import AgentManager
-from .claim_request import FORGOTTEN, PREPARED, UNPREPARED, ClaimRequest, identity
+from .claim_request import FORGOTTEN, PREPARED, UNPREPARED, ClaimRequest
 from .claim_work import work
-from .driver_messages import drivers_response
+from .local_answers import drivers_response, event_messages, json_object, version_response, whole_pod
 from .local_messages import change_response, claim_message, finding_message, message
 from .local_socket import Peer
 from .record_report import record_report
@@ -42,18 +40,8 @@ class LocalService:
     async def Version(self, _request: pb.VersionRequest, _peer: Peer) -> t.Any:  # noqa: N802 - the name of the call
         """Who this is."""
         place = self._place
-        degraded = place.manager.degraded
-        return message(
-            "VersionResponse",
-            version=VERSION,
-            mode=place.mode,
-            state_directory=place.directories.state,
-            kubelet_root=place.directories.kubelet_root,
-            registry_directory=place.directories.registry,
-            cdi_directories=place.directories.cdi or (),
-            node_name=place.node_name,
-            degraded="" if degraded is None else str(degraded),
-        )
+        degraded = "" if place.manager.degraded is None else str(place.manager.degraded)
+        return version_response(place.mode, place.directories, place.node_name, degraded)
 
     # Claims
 
@@ -116,8 +104,8 @@ class LocalService:
 
     def _request(self, state: str, asked: pb.ChangeRequest, peer: Peer) -> ClaimRequest:
         where = self._place.directories
-        pod = _json_object(asked.pod, "pod") if asked.pod else None
-        claims = [_json_object(one, "claims") for one in asked.claims]
+        pod = json_object(asked.pod, "pod") if asked.pod else None
+        claims = [json_object(one, "claims") for one in asked.claims]
         if pod is None and not claims:
             raise DraError("There is nothing to do: neither claims nor a pod was given.", "Give claims or a pod.")
         # Not "<= 0": a number that is none compares as false.
@@ -140,27 +128,13 @@ class LocalService:
 
     async def GetResources(self, request: pb.GetResourcesRequest, _peer: Peer) -> t.Any:  # noqa: N802
         """CDI names by container."""
-        pod = self._pod(_json_object(request.pod, "pod"))
+        pod = whole_pod(json_object(request.pod, "pod"), self._place.find_pod)
         names = [request.container] if request.container else [one.name for one in container_claims(pod)]
         containers = [
             message("ContainerResources", name=name, cdi_devices=self._place.manager.resources_for(pod, name))
             for name in names
         ]
         return message("GetResourcesResponse", containers=containers)
-
-    def _pod(self, given: JsonObject) -> JsonObject:
-        if given.get("spec") is not None:
-            return given
-        uid, namespace, name = identity(given)
-        found = self._place.find_pod(uid, namespace, name)
-        if found is None:
-            raise DraError(
-                f"Pod {namespace}/{name} ({uid or 'any UID'}) is not known on this node.",
-                "Give the whole pod, or look whether it is bound to this node and has claims.",
-                pod=f"{namespace}/{name}",
-                pod_uid=uid,
-            )
-        return found
 
     # The rest
 
@@ -177,16 +151,5 @@ class LocalService:
         self, request: pb.WatchEventsRequest, _peer: Peer
     ) -> t.AsyncIterator[t.Any]:
         """Events as they come."""
-        events = self._place.events
-        async for event in events.follow(events.last if request.only_new else request.after):
-            yield message("Event", **event._asdict())
-
-
-def _json_object(data: bytes, what: str) -> JsonObject:
-    try:
-        found = json.loads(data)
-    except ValueError as error:
-        raise DraError(f"{what} is no JSON: {error}.", "Send the object as the API server gives it, as JSON.") from None
-    if not isinstance(found, dict):
-        raise DraError(f"{what} is a {type(found).__name__}, expected a JSON object.", "Send one object.")
-    return found
+        async for event in event_messages(self._place.events, request):
+            yield event

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import os
 import socket
-import typing as t
 
 from ..checkpoint.errors import DraError
 from ..checkpoint.file_errors import from_os_error
@@ -18,7 +17,6 @@ from ..daemon.daemon_protocol import Context
 from ..daemon.health import Check, Degraded
 from ..driver.registry import DriverRegistry
 from ..manager import opening
-from ..manager.device_health import HealthChange
 from ..manager.failures import Backoff
 from ..manager.health_streams import follow_all
 from ..manager.manager import DraManager
@@ -26,6 +24,7 @@ from .agent_metrics import AgentObserver, export
 from .claim_request import ClaimRequest
 from .driver_events import follow_drivers
 from .events import EventLog
+from .health_news import HealthNews
 from .keeping import Keeper
 from .kubelet_claims import read_kubelet_claims
 from .local_service import LocalService
@@ -71,7 +70,7 @@ class ManageMode:
             manager = await stack.enter_async_context(await DraManager.open(settings, registry, observer=observer))
             observer.claims_in_use(manager.claims_in_use)
             place = Workplace(directories, manager, registry, EventLog(), mode=node.mode)
-            stack.callback(manager.health.listen(_HealthTeller(place, observer)))
+            stack.callback(manager.health.listen(HealthNews(place.events, observer.health_changed)))
             if kubernetes.enabled:
                 self._follow(place, node, claims, kubernetes)
             if node.pod_resources_socket is not None:
@@ -180,21 +179,6 @@ class ManageMode:
         if problem:
             raise DraError(problem)
         return f"{0 if pods is None else len(pods.store)} pods with claims"
-
-
-class _HealthTeller:
-    """Tells metrics, log and watchers what the health of devices has become."""
-
-    def __init__(self, place: Workplace, observer: AgentObserver) -> None:
-        self._place, self._observer = place, observer
-
-    def __call__(self, changes: t.Sequence[HealthChange]) -> None:
-        for change in changes:
-            health = change.state.health.value
-            device = f"{change.driver}/{change.pool}/{change.device}"
-            log.info("device health changed device=%s health=%s message=%s", device, health, change.state.message)
-            self._observer.health_changed(change.driver, change.pool, change.device, health)
-            self._place.events.add("device_health", device, f"{health} {change.state.message}".rstrip())
 
 
 def _directories(node: NodeSettings) -> Directories:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import collections
 import time
 import typing as t
 
@@ -12,6 +11,7 @@ from ..checkpoint.diagnosis import FAULTY, REFUSED, SOUND
 from ..daemon.metric_table import Metric
 from ..daemon.metrics import Metrics
 from .kubelet_state import MISSING, UNREADABLE
+from .metric_values import Values, driver_values, finding_values
 
 if t.TYPE_CHECKING:
     from .observed_node import ObservedNode
@@ -56,24 +56,14 @@ OBSERVE_METRICS: tuple[Metric, ...] = (
     ),
 )
 
-Values = dict[tuple[str, ...], float]
-
 
 def export(metrics: Metrics, node: ObservedNode) -> None:
     """Let each scrape ask the parts of an observing agent."""
 
-    def findings() -> Values:
-        counts = collections.Counter((one["code"], one["severity"]) for one in node.findings())
-        return {key: float(count) for key, count in counts.items()}
-
-    def drivers() -> Values:
-        connected = [one.connected for one in node.registry.drivers()]
-        return {("connected",): float(sum(connected)), ("not_connected",): float(len(connected) - sum(connected))}
-
     kubelet = node.kubelet
     asked: dict[str, t.Callable[[], Values]] = {
-        "nodeops_dra_findings": findings,
-        "nodeops_dra_drivers": drivers,
+        "nodeops_dra_findings": lambda: finding_values((one["code"], one["severity"]) for one in node.findings()),
+        "nodeops_dra_drivers": lambda: driver_values(node.registry),
         "nodeops_dra_driver_connected": lambda: {(one.name,): float(one.connected) for one in node.registry.drivers()},
         "nodeops_dra_kubelet_claims": lambda: {(): float(len(kubelet.state.claims))},
         "nodeops_dra_kubelet_state": lambda: {(one,): float(one == kubelet.state.status) for one in STATES},

@@ -23,6 +23,7 @@ from ..kube.store import Handler
 from ..manager.device_health import HealthTable
 from ..manager.health_streams import follow_all
 from .events import EventLog
+from .health_news import HealthNews
 from .kubelet_follower import KubeletFollower
 from .kubelet_state import KubeletState
 from .mode import Job
@@ -81,7 +82,7 @@ class ObserveMode:
             if observe.health_streams:
                 self._open.health = table = HealthTable()
                 stack.callback(table.close)
-                stack.callback(table.listen(news.health_changed))
+                stack.callback(table.listen(HealthNews(news.events, news.health_changed)))
             self._stack = stack.pop_all()
         export(self._context.metrics, seen)
         state = kubelet.state

@@ -10,7 +10,6 @@ import typing as t
 from ..checkpoint.errors import DraError
 from ..daemon.metrics import Metrics
 from ..driver.registry import DriverRegistry
-from ..manager.device_health import HealthChange
 from .events import EventLog
 from .kubelet_state import KubeletState
 from .node_events import REASONS, NodeEvents
@@ -48,14 +47,9 @@ class ObserveNews:
         """A copy could not be made; the findings say why."""
         self._writes.labels("failure").inc()
 
-    def health_changed(self, changes: t.Sequence[HealthChange]) -> None:
-        """Devices are in another state than before."""
-        for change in changes:
-            health = change.state.health.value
-            device = f"{change.driver}/{change.pool}/{change.device}"
-            log.info("device health changed device=%s health=%s message=%s", device, health, change.state.message)
-            self._health.labels(change.driver, health).inc()
-            self._add("device_health", device, f"{health} {change.state.message}".rstrip())
+    def health_changed(self, driver: str, _pool: str, _device: str, health: str) -> None:
+        """A device is in another state than before."""
+        self._health.labels(driver, health).inc()
 
     async def follow_drivers(self, registry: DriverRegistry, changed: t.Callable[[], None]) -> None:
         """Tell of drivers that come and go, until the registry ends; ``changed`` is called each time."""

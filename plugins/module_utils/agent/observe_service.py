@@ -5,14 +5,11 @@
 from __future__ import annotations
 
 import collections
-import json
 import typing as t
 
 from ..checkpoint.errors import DraError
-from ..daemon.version import VERSION
 from ..resource.view import JsonObject
-from .claim_request import identity
-from .driver_messages import drivers_response
+from .local_answers import drivers_response, event_messages, json_object, version_response, whole_pod
 from .local_messages import claim_message, finding_message, message
 from .local_socket import Peer
 from .observed_node import ObservedNode
@@ -39,18 +36,8 @@ class ObserveService:
 
     async def Version(self, _request: pb.VersionRequest, _peer: Peer) -> t.Any:  # noqa: N802 - the name of the call
         """Who this is."""
-        where = self._node.directories
-        return message(
-            "VersionResponse",
-            version=VERSION,
-            mode="observe",
-            state_directory=where.state,
-            kubelet_root=where.kubelet_root,
-            registry_directory=where.registry,
-            cdi_directories=where.cdi or (),
-            node_name=self._node.name,
-            degraded=self._node.kubelet.state.problem,
-        )
+        node = self._node
+        return version_response("observe", node.directories, node.name, node.kubelet.state.problem)
 
     async def ListClaims(self, request: pb.ListClaimsRequest, _peer: Peer) -> t.Any:  # noqa: N802
         """Claims that the kubelet has recorded."""
@@ -64,32 +51,14 @@ class ObserveService:
 
     async def GetResources(self, request: pb.GetResourcesRequest, _peer: Peer) -> t.Any:  # noqa: N802
         """CDI names by container, as the kubelet has recorded them."""
-        found = recorded_devices(self._pod(request.pod), self._claims(), request.container)
+        pod = whole_pod(json_object(request.pod, "pod"), self._find_pod)
+        found = recorded_devices(pod, self._claims(), request.container)
         containers = [message("ContainerResources", name=name, cdi_devices=names) for name, names in found.items()]
         return message("GetResourcesResponse", containers=containers)
 
-    def _pod(self, data: bytes) -> JsonObject:
-        try:
-            given = json.loads(data)
-        except ValueError as error:
-            raise DraError(
-                f"pod is no JSON: {error}.", "Send the object as the API server gives it, as JSON."
-            ) from None
-        if not isinstance(given, dict):
-            raise DraError(f"pod is a {type(given).__name__}, expected a JSON object.", "Send one object.")
-        if given.get("spec") is not None:
-            return given
-        uid, namespace, name = identity(given)
+    def _find_pod(self, uid: str, namespace: str, name: str) -> JsonObject | None:
         pods = self._node.pods
-        found = pods.find(uid, namespace, name) if pods is not None else None
-        if found is None:
-            raise DraError(
-                f"Pod {namespace}/{name} ({uid or 'any UID'}) is not known on this node.",
-                "Give the whole pod, or look whether it is bound to this node and has claims.",
-                pod=f"{namespace}/{name}",
-                pod_uid=uid,
-            )
-        return found
+        return None if pods is None else pods.find(uid, namespace, name)
 
     # What it does not do
 
@@ -131,6 +100,5 @@ class ObserveService:
         self, request: pb.WatchEventsRequest, _peer: Peer
     ) -> t.AsyncIterator[t.Any]:
         """Events as they come."""
-        events = self._node.events
-        async for event in events.follow(events.last if request.only_new else request.after):
-            yield message("Event", **event._asdict())
+        async for event in event_messages(self._node.events, request):
+            yield event

@@ -88,11 +88,13 @@ class AgentProcess:
 
         return await asyncio.to_thread(ask)
 
-    async def get_until(self, path: str, status: int) -> str:
-        """Ask until it answers with this status; results of checks are kept for a second."""
-        while (answer := await self.get(path))[0] != status:  # noqa: ASYNC110
+    async def get_until(self, path: str, status: int, text: str = "") -> str:
+        """Ask until it answers with this status and this in it; results of checks are kept for a second."""
+        while True:
+            found, answer = await self.get(path)
+            if found == status and text in answer:
+                return answer
             await asyncio.sleep(0.1)
-        return answer[1]
 
     def client(self) -> contextlib.AbstractAsyncContextManager[LocalClient]:
         """A client of its local API."""

@@ -162,12 +162,9 @@ async def test_health_tells_of_a_driver_that_hangs(node: Node) -> None:
             with contextlib.suppress(Exception):
                 await client.change(node.request("prepared", claim(), holder="unit", timeout=1.0))
             assert [one["code"] for one in await client.findings()] == ["operation_failing"]
-            ready = await agent.get_until("/readyz?verbose", 200)
-            while "[!]claims degraded" not in ready:
-                ready = await agent.get_until("/readyz?verbose", 200)
+            ready = await agent.get_until("/readyz?verbose", 200, "[!]claims degraded")
             assert "prepare of team-a/c1" in ready
             driver.faults.clear()
             await client.change(node.request("prepared", claim(), holder="unit"))
-        while "[+]claims ok" not in await agent.get_until("/readyz?verbose", 200):
-            pass
+        await agent.get_until("/readyz?verbose", 200, "[+]claims ok")
         assert await agent.end() == 0
