@@ -43,7 +43,7 @@ from .coexistence import (
 from .controller import Controller
 from .daemon_health import Movement, check_api, check_caches, check_watches
 from .daemon_metrics import CONTROLLER_METRICS, ApiMetrics, export
-from .daemon_settings import SCHEMA, candidacy, connection_options, controller_settings, work
+from .daemon_settings import SCHEMA, candidacy, connection, controller_settings, work
 from .needs import check_rights
 from .requests import election_rights
 from .settings import ControllerSettings
@@ -132,7 +132,7 @@ async def _started(context: Context, stack: contextlib.AsyncExitStack) -> _Parts
     """All parts, with their resources on ``stack``."""
     chosen, place = work(context.settings), candidacy(context.settings)
     times = place.times()
-    access = resolve(connection_options(context.settings))
+    access = resolve(connection(context.settings))
     log.info("connecting server=%s from=%s", access.server, access.origin)
     client = await stack.enter_async_context(KubeClient.connect(access, observer=ApiMetrics(context.metrics)))
     context.progress("looking at the cluster")

@@ -10,8 +10,9 @@ import typing as t
 from ..daemon.common_settings import LifeSettings, daemon_schema
 from ..daemon.schema import Schema
 from ..daemon.settings import Settings
+from ..kube.connection_settings import connection_options, connection_section
 from ..kube.lease import LeaseSettings
-from ..kube.options import ConnectionOptions, options_from
+from ..kube.options import ConnectionOptions
 from .settings import ControllerSettings, Switches
 
 #: Beside the agent's, so that both can run on one host.
@@ -24,67 +25,12 @@ def _optional(description: str, example: t.Any, **more: t.Any) -> Schema:
     return {"type": ["string", "null"], "default": None, "examples": [example], "description": description, **more}
 
 
-def _file(description: str, example: str) -> Schema:
-    return _optional(description, example, pattern="^/", **{"x-expected": "an absolute path", "x-file": True})
-
-
 def _seconds(default: float, description: str, **more: t.Any) -> Schema:
     found = {"type": "number", "exclusiveMinimum": 0, "maximum": _DAY, "default": default, "x-unit": "seconds"}
     return {**found, "description": description, **more}
 
 
-_CLUSTER: Schema = {
-    "type": "object",
-    "description": "How to reach the API server, by the names of kubernetes.core. With nothing given: inside a pod its "
-    "service account, else $KUBECONFIG or ~/.kube/config. Tokens and certificates in files are read again when they "
-    "change.",
-    "additionalProperties": False,
-    "dependentRequired": {
-        "client_cert": ["client_key"],
-        "client_key": ["client_cert"],
-        "username": ["password"],
-        "password": ["username"],
-    },
-    "properties": {
-        "kubeconfig": _file(
-            "A kubeconfig file. A tokenFile in it is read again when it changes.", "/etc/nodeops-dra/controller.conf"
-        ),
-        "context": _optional("The context of the kubeconfig. Absent: its current one.", "prod"),
-        "host": _optional(
-            "URL of the API server.",
-            "https://192.0.2.10:6443",
-            pattern="^https?://",
-            **{"x-expected": "a URL that begins with https:// or http://"},
-        ),
-        "api_key": _optional(
-            "A bearer token. It never changes while the daemon runs; better give a kubeconfig with tokenFile.",
-            "eyJhbGciOi...",
-            **{"x-secret": True},
-        ),
-        "username": _optional("User, for a server that asks for a password.", "controller"),
-        "password": _optional("Password of that user.", "secret", **{"x-secret": True}),
-        "ca_cert": _file("Authorities that may sign the server's certificate, PEM.", "/etc/nodeops-dra/ca.crt"),
-        "client_cert": _file("A client certificate, PEM.", "/etc/nodeops-dra/client.crt"),
-        "client_key": _file("The private key of the client certificate, PEM.", "/etc/nodeops-dra/client.key"),
-        "validate_certs": {
-            "type": ["boolean", "null"],
-            "default": None,
-            "examples": [True],
-            "description": "Whether the server's certificate is checked. Absent: as the kubeconfig says, else yes.",
-        },
-        "tls_server_name": _optional("The name that the server's certificate must carry.", "kubernetes"),
-        "proxy": _optional("URL of an HTTP proxy.", "http://192.0.2.1:3128", **{"x-secret": True}),
-        "no_proxy": _optional("Hosts that are reached without the proxy.", "10.0.0.0/8,.local"),
-        "impersonate_user": _optional("Act as this user.", "system:serviceaccount:kube-system:resource-claims"),
-        "impersonate_groups": {
-            "type": "array",
-            "items": {"type": "string", "minLength": 1},
-            "default": [],
-            "examples": [["system:authenticated"]],
-            "description": "Act as a member of these groups.",
-        },
-    },
-}
+_CLUSTER = connection_section("The API server of the cluster that the controller works for.")
 
 _CONTROLLER: Schema = {
     "type": "object",
@@ -222,9 +168,9 @@ def work(settings: Settings) -> Work:
     return settings.section(Work, "controller")
 
 
-def connection_options(settings: Settings) -> ConnectionOptions:
+def connection(settings: Settings) -> ConnectionOptions:
     """The section ``cluster``. Raises ``ConfigurationError`` when its parts contradict each other."""
-    return options_from(settings.values["cluster"], {}, aliases=False)
+    return connection_options(settings.values["cluster"])
 
 
 def controller_settings(settings: Settings) -> ControllerSettings:

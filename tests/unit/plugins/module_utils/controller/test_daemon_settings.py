@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.daemon_settings import (
     SCHEMA,
     candidacy,
-    connection_options,
+    connection,
     controller_settings,
     work,
 )
@@ -58,7 +58,7 @@ def test_every_way_to_connect_can_be_set() -> None:
 
 def test_defaults_are_those_of_the_parts() -> None:
     settings = default_settings(SCHEMA)
-    assert connection_options(settings) == ConnectionOptions()
+    assert connection(settings) == ConnectionOptions()
     made = controller_settings(settings)
     assert (made.workers, made.sweep, made.namespaces) == (50, 600.0, ())
     assert (made.switches.admin_access, made.switches.prioritized_list) == (True, True)
@@ -76,7 +76,7 @@ def test_settings_go_to_their_parts(tmp_path: pathlib.Path) -> None:
         "lease: {namespace: dra, duration: 30, renew_deadline: 4, retry: 1, identity: me}\n",
         NODEOPS_DRA_CONTROLLER_CLUSTER_API_KEY="a-token",
     )
-    options = connection_options(settings)
+    options = connection(settings)
     assert (options.host, options.validate_certs, options.api_key) == ("https://192.0.2.10:6443", False, "a-token")
     assert list(options.impersonate_groups or ()) == ["a"]
     made = controller_settings(settings)
