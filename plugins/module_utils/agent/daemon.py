@@ -82,8 +82,9 @@ class AgentDaemon:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._stack.aclose()
 
-    async def reload(self, _settings: Settings, _change: Change) -> None:
-        """Nothing of its own can be reloaded."""
+    async def reload(self, settings: Settings, _change: Change) -> None:
+        """What a mode can take over without a restart."""
+        await self._running.reload(settings)
 
     def checks(self) -> t.Sequence[Check]:
         """The way that tasks go, and what the mode looks at."""

@@ -40,6 +40,7 @@ class Keeper:
         self._pods = pods
         self._period = period
         self._backoff = backoff or Backoff(cap=60.0)
+        self._due = asyncio.Event()
         self._changed: dict[str, asyncio.Event] = {}
         self._prepared: dict[str, frozenset[str]] = {}
         self._failed: dict[str, tuple[int, str]] = {}
@@ -47,6 +48,11 @@ class Keeper:
         self._idle = asyncio.Event()
         self._idle.set()
         self._ending = False
+
+    def use(self, *, period: float, backoff: Backoff) -> None:
+        """Go on with these. The next look for claims that no pod holds comes at once."""
+        self._period, self._backoff = period, backoff
+        self._due.set()
 
     @property
     def pods(self) -> dict[str, int]:
@@ -204,7 +210,10 @@ class Keeper:
                 if text and text != told:
                     log.warning("claims could not be released, trying again error=%s", text)
                 told = text
-            await asyncio.sleep(self._period if self._pods.synced else 0.2)
+            self._due.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._period if self._pods.synced else 0.2):
+                    await self._due.wait()
 
     def _labels(self) -> dict[str, str]:
         states = [report.record.state for report in self._place.manager.claims()]

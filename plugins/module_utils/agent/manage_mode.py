@@ -15,6 +15,7 @@ from ..checkpoint.file_errors import from_os_error
 from ..checkpoint.statefile import locate
 from ..daemon.daemon_protocol import Context
 from ..daemon.health import Check, Degraded
+from ..daemon.settings import Settings
 from ..driver.registry import DriverRegistry
 from ..manager import opening
 from ..manager.failures import Backoff
@@ -101,6 +102,14 @@ class ManageMode:
         await asyncio.to_thread(refuse_beside_kubelet, path, place.directories.kubelet_root)
         api = await stack.enter_async_context(PodResourcesApi(path, PodResources(place)))
         self._context.metrics.read_values("nodeops_dra_pod_resources_requests_total", lambda: {**api.calls})
+
+    async def reload(self, settings: Settings) -> None:
+        """Use the section ``claims``."""
+        claims = settings.section(ClaimSettings, "claims")
+        backoff = Backoff(cap=claims.retry_limit)
+        self._running.manager.use(timeout=claims.timeout, backoff=backoff, cdi_policy=claims.cdi_policy)
+        if self._keeper is not None:
+            self._keeper.use(period=claims.reconcile_period, backoff=backoff)
 
     def jobs(self) -> list[Job]:
         """Follow pods and drivers."""

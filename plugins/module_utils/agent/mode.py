@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ..daemon.health import Check
+from ..daemon.settings import Settings
 from .events import EventLog
 
 Job = t.Coroutine[t.Any, t.Any, None]
@@ -29,6 +30,9 @@ class Mode(t.Protocol):
     async def __aenter__(self) -> Mode: ...
 
     async def __aexit__(self, *exc: object) -> bool | None: ...
+
+    async def reload(self, settings: Settings) -> None:
+        """Go on with ``settings``, of which only those that the schema calls reloadable are others than before."""
 
     def jobs(self) -> t.Sequence[Job]:
         """Its work, begun once."""

@@ -18,6 +18,7 @@ from ..checkpoint.errors import DraError
 from ..checkpoint.file_errors import from_os_error
 from ..checkpoint.statefile import locate
 from ..daemon.daemon_protocol import Context
+from ..daemon.settings import Settings
 from ..driver.registry import DriverRegistry
 from ..kube.store import Handler
 from ..manager.device_health import HealthTable
@@ -92,6 +93,13 @@ class ObserveMode:
 
     async def __aexit__(self, *_exc: object) -> None:
         await self._stack.aclose()
+
+    async def reload(self, settings: Settings) -> None:
+        """Use the section ``ring``."""
+        keeper = self._parts.node.ring
+        if keeper is not None:
+            ring = settings.section(RingSettings, "ring")
+            await keeper.use(_limits(ring), settle=ring.settle, interval=ring.interval)
 
     def jobs(self) -> list[Job]:
         """Follow the kubelet's files, drivers, CDI specs, and the API."""
@@ -168,10 +176,12 @@ def _cluster(name: str, kubernetes: KubernetesSettings) -> tuple[NodePods | None
 def _ring(state_directory: str, source: str, settings: RingSettings, news: ObserveNews) -> RingKeeper | None:
     if not settings.enabled:
         return None
-    ring = Ring(
-        os.path.join(state_directory, "ring"), source, RingLimits(settings.copies, settings.bytes, settings.age)
-    )
+    ring = Ring(os.path.join(state_directory, "ring"), source, _limits(settings))
     return RingKeeper(ring, news, settle=settings.settle, interval=settings.interval)
+
+
+def _limits(settings: RingSettings) -> RingLimits:
+    return RingLimits(settings.copies, settings.bytes, settings.age)
 
 
 async def _follow_pods(pods: NodePods, survey: NodeSurvey) -> None:

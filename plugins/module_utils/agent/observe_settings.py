@@ -51,8 +51,9 @@ RING: Schema = {
     "description": "The ring of last good copies of the kubelet's state file, in the directory ring below "
     "node.state_directory. Used in the mode observe.",
     "additionalProperties": False,
+    "x-reloadable": True,
     "properties": {
-        "enabled": _flag(True, "Whether copies are kept."),
+        "enabled": {**_flag(True, "Whether copies are kept."), "x-reloadable": False},
         "copies": _number(20, "copies", "How many copies are kept.", kind="integer", minimum=1, maximum=10000),
         "bytes": _number(
             64 * 1024 * 1024,

@@ -59,7 +59,7 @@ class Ring:
         self.copies: tuple[Copy, ...] = ()
         self._source = source
         self._name = os.path.basename(source)
-        self._limits = limits
+        self.limits = limits
         self._now = now
         self._read: dict[tuple[str, int, int], Copy] = {}
 
@@ -138,10 +138,10 @@ class Ring:
         """Remove older copies of the same content, and the oldest ones beyond the limits."""
         dropped = list(self._repeated())
         kept = [copy for copy in self.copies if copy not in dropped]
-        oldest_allowed = self._now() - self._limits.age
+        oldest_allowed = self._now() - self.limits.age
         for copy in kept[::-1]:
             size = sum(one.size for one in kept)
-            too_much = len(kept) > self._limits.copies or size > self._limits.size
+            too_much = len(kept) > self.limits.copies or size > self.limits.size
             if not too_much and copy.made >= oldest_allowed:
                 break
             if copy is not self.newest:

@@ -15,7 +15,7 @@ import typing as t
 from ..checkpoint.errors import DraError
 from ..checkpoint.findings import Finding
 from .kubelet_state import KubeletState
-from .ring import Ring
+from .ring import Ring, RingLimits
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +62,16 @@ class RingKeeper:
             self._waiting, self._last, self._lost = state, now, False
         self._wake.set()
 
+    async def use(self, limits: RingLimits, *, settle: float, interval: float) -> None:
+        """Go on with these. Copies beyond lower limits are gone when it returns."""
+        self._settle, self._interval = settle, interval
+        self._wake.set()
+        self.ring.limits = limits
+        await self._refresh()
+
     async def run(self) -> None:
         """Work until cancelled."""
-        await self._attempt(self.ring.refresh)
+        await self._refresh()
         while True:
             self._wake.clear()
             pause = self._pause()
@@ -76,7 +83,11 @@ class RingKeeper:
                     await self._wake.wait()
             except TimeoutError:
                 if self._waiting is None:
-                    await self._attempt(self.ring.refresh)
+                    await self._refresh()
+
+    async def _refresh(self) -> None:
+        async with self._writing:
+            await self._attempt(self.ring.refresh)
 
     async def flush(self) -> None:
         """Copy what is waiting now."""

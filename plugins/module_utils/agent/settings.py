@@ -95,6 +95,7 @@ _CLAIMS: Schema = {
     "type": "object",
     "description": "How claims are prepared and unprepared. Used in the mode manage.",
     "additionalProperties": False,
+    "x-reloadable": True,
     "properties": {
         "timeout": _seconds(45, "How long all drivers of a pod together may take, as in the kubelet."),
         "retry_limit": _seconds(

@@ -31,17 +31,17 @@ class CdiCheck:
     """Looks for the names of prepared claims in ``directories`` (those of the runtimes when None)."""
 
     def __init__(self, policy: CdiPolicy, directories: t.Sequence[str] | None) -> None:
-        self._policy = policy
+        self.policy = policy
         self._index = SpecIndex(directories)
         self._findings: dict[str, list[Finding]] = {}
 
     def is_unresolved(self, claim_uid: str) -> bool:
         """Whether the claim's names did not resolve when last looked for; its drivers have to be asked again."""
-        return claim_uid in self._findings
+        return self.policy != "off" and claim_uid in self._findings
 
     def findings(self) -> list[Finding]:
         """What the last look at each claim found."""
-        return [finding for findings in self._findings.values() for finding in findings]
+        return [finding for found in self._findings.values() for finding in found] if self.policy != "off" else []
 
     def forget(self, claim_uids: t.Iterable[str]) -> None:
         """The claims are gone."""
@@ -51,7 +51,7 @@ class CdiCheck:
     async def check(self, claims: t.Sequence[PreparedClaim]) -> None:
         """Look for the names of these claims. Raises CdiUnresolvedError if that is the policy; they stay prepared."""
         wanted = {claim.uid: claim for claim in claims if claim.cdi_device_ids}
-        if self._policy == "off" or not wanted:
+        if self.policy == "off" or not wanted:
             return
         found = await asyncio.to_thread(self._look, wanted)
         unresolved = {uid: findings for uid, findings in found.items() if findings}
@@ -60,7 +60,7 @@ class CdiCheck:
                 _logger.warning("CDI names do not resolve claim_uid=%s: %s", uid, findings[0].text)
         self.forget(wanted)
         self._findings.update(unresolved)
-        if unresolved and self._policy == "error":
+        if unresolved and self.policy == "error":
             first = next(iter(unresolved.values()))[0]
             raise CdiUnresolvedError(
                 f"ResourceClaim {wanted[next(iter(unresolved))].full_name}: {first.text}",

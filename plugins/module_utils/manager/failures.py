@@ -72,7 +72,8 @@ class Backoff:
 class FailureLog:
     """The failures of all claims. The oldest are forgotten when there are thousands.
 
-    ``clock`` is the loop's clock, by which pauses are measured; ``now`` is the wall clock, which people read.
+    ``clock`` is the loop's clock, by which pauses are measured; ``now`` is the wall clock, which people read. Another
+    ``backoff`` holds from the next failure on.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class FailureLog:
     ) -> None:
         self._clock = clock
         self._now = now
-        self._backoff = backoff or Backoff()
+        self.backoff = backoff or Backoff()
         self._failures: dict[tuple[str, str], Failure] = {}
 
     def failed(self, operation: str, claim_uid: str, claim: str, text: str, *, permanent: bool = False) -> Failure:
@@ -97,7 +98,7 @@ class FailureLog:
             count,
             before.first if before else now,
             now,
-            self._clock() + self._backoff.delay(count, permanent=permanent),
+            self._clock() + self.backoff.delay(count, permanent=permanent),
             permanent,
         )
         self._failures[key] = failure

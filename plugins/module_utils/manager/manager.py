@@ -20,14 +20,14 @@ from ..checkpoint.findings import Finding
 from ..resource.view import JsonObject
 from . import container_devices
 from .boot import current_boot_id
-from .cdi_check import CdiCheck, CdiUnresolvedError
+from .cdi_check import CdiCheck, CdiPolicy, CdiUnresolvedError
 from .claim_locks import KeyedLocks
 from .claim_table import ClaimTable
 from .context import Context, claim_key
 from .device_health import HealthTable
 from .driver_calls import DriverCalls, Drivers
 from .durable_claims import Record
-from .failures import PREPARE, Failure, FailureLog
+from .failures import PREPARE, Backoff, Failure, FailureLog
 from .forgetting import Forgotten, describe
 from .journal import Journal, settled
 from .observer import Observer, Timed
@@ -122,6 +122,12 @@ class DraManager:
         self.health.close()
         await self._context.journal.close()
         await asyncio.to_thread(self._files.close)
+
+    def use(self, *, timeout: float, backoff: Backoff, cdi_policy: CdiPolicy) -> None:
+        """Go on with these: what is under way keeps the former ones."""
+        self._settings = dataclasses.replace(self._settings, timeout=timeout, backoff=backoff, cdi_policy=cdi_policy)
+        self._context.failures.backoff = backoff
+        self._cdi.policy = cdi_policy
 
     @property
     def degraded(self) -> DraError | None:
