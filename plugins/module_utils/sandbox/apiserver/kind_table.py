@@ -6,7 +6,17 @@ from __future__ import annotations
 
 import typing as t
 
-from . import claim_rules, claim_status_rules, conversion, plain_rules, pod_rules, shapes_core, shapes_pod, slice_rules
+from . import (
+    claim_rules,
+    claim_status_rules,
+    container_status_rules,
+    conversion,
+    plain_rules,
+    pod_rules,
+    shapes_core,
+    shapes_pod,
+    slice_rules,
+)
 from . import shapes_resource as resource_shapes
 from .conversion import Form
 from .json_text import Json
@@ -80,7 +90,8 @@ def _core_kinds(classic_pods: bool) -> list[Kind]:
             "", "Pod", "pods", {"v1": pod_shape}, short_names=("po",), categories=("all",), status=True,
             generation=True, returns_deleted=True, status_keeps_metadata=False, default=pod_rules.default_pod,
             admit=pod_rules.admit_pod, validate=pod_rules.validate_pod, compare=pod_rules.pod_update_errors,
-            compare_status=pod_rules.pod_status_errors, fields=_POD_FIELDS, field_fault=_NOT_SUPPORTED,
+            compare_status=pod_rules.pod_status_errors, drop=container_status_rules.drop_health, fields=_POD_FIELDS,
+            field_fault=_NOT_SUPPORTED,
             zero={"spec": {"containers": None}, "status": {}},
         ),
         Kind(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from . import field_errors as fe
+from .container_status_rules import default_container_statuses, health_errors
 from .json_text import Json
 from .names import label_errors, subdomain_errors
 from .write_context import WriteContext
@@ -35,6 +36,7 @@ def default_pod(pod: Json, _context: WriteContext) -> None:
     status = pod.setdefault("status", {})
     for condition in status.get("conditions", ()):
         condition.setdefault("lastProbeTime", None)
+    default_container_statuses(status)
 
 
 def _default_container(container: Json) -> None:
@@ -152,7 +154,7 @@ def _fixed_part(pod: Json) -> Json:
 
 def pod_status_errors(new: Json, _old: Json, _context: WriteContext) -> list[fe.FieldError]:
     claims = {reference.get("name") for reference in new["spec"].get("resourceClaims", ())}
-    return _claim_status_errors(new.get("status", {}), claims)
+    return _claim_status_errors(new.get("status", {}), claims) + health_errors(new)
 
 
 def _claim_status_errors(status: Json, claims: t.Container[str | None]) -> list[fe.FieldError]:

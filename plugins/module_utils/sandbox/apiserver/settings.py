@@ -42,7 +42,8 @@ class ServerSettings:
     by default the one that preferred the best of ``versions``; it decides limits, claim references in pods and pod
     groups. ``tokens``: bearer token to user; without a token a request is refused unless ``anonymous`` is set.
     ``keep_unknown_fields`` plays a server that is newer than its clients. ``namespaces`` exist from the start.
-    ``auto_namespaces`` makes others on first use. Durations are seconds.
+    ``auto_namespaces`` makes others on first use. ``resource_health`` is the gate ResourceHealthStatus, by default as
+    in the release. Durations are seconds.
     """
 
     host: str = "127.0.0.1"
@@ -61,6 +62,7 @@ class ServerSettings:
     garbage_collection: bool = True
     allocator: bool = False
     granular_status_rights: bool | None = None
+    resource_health: bool | None = None
     history_limit: int = 10_000
     bookmark_seconds: float = 60.0
     watch_seconds: float = 1800.0
@@ -80,6 +82,8 @@ class ServerSettings:
             self.release = _RELEASE_OF[self.versions[0]]
         if self.granular_status_rights is None:
             self.granular_status_rights = self.release >= (1, 36, 0)
+        if self.resource_health is None:
+            self.resource_health = self.release >= (1, 36, 0)
 
     @property
     def played_release(self) -> tuple[int, int, int]:

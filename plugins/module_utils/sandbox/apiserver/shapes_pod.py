@@ -87,6 +87,21 @@ POD_CLAIM = obj(name=STRING, resourceClaimName=STRING, resourceClaimTemplateName
 #: References of releases up to 1.30.
 CLASSIC_POD_CLAIM = obj(name=STRING, source=obj(resourceClaimName=STRING, resourceClaimTemplateName=STRING))
 _CLAIM_STATUSES = keyed(obj(name=STRING, resourceClaimName=STRING), "name")
+_RESOURCE_HEALTH = obj(resourceID=STRING, health=STRING, message=STRING)
+_ALLOCATED = keyed(obj(name=STRING, resources=keyed(_RESOURCE_HEALTH, "resourceID", patch_key="")), "name")
+#: Of releases up to 1.30. The lists of these are replaced as a whole, whoever patches or applies.
+_CLASSIC_CONTAINER_STATUS = obj(
+    dict.fromkeys(("allocatedResources", "lastState", "resources", "state", "user", "volumeMounts"), ANY),
+    name=STRING,
+    ready=BOOLEAN,
+    restartCount=INTEGER,
+    image=STRING,
+    imageID=STRING,
+    containerID=STRING,
+    started=BOOLEAN,
+    stopSignal=STRING,
+)
+_CONTAINER_STATUS = obj(_CLASSIC_CONTAINER_STATUS.fields, allocatedResourcesStatus=_ALLOCATED)
 
 _POD_TEXTS = (
     "dnsPolicy",
@@ -115,7 +130,7 @@ _POD_FLAGS = (
 )
 
 
-def _pod(claim: Shape) -> Shape:
+def _pod(claim: Shape, container_status: Shape) -> Shape:
     spec = obj(
         {
             **dict.fromkeys(_POD_TEXTS, STRING),
@@ -155,9 +170,9 @@ def _pod(claim: Shape) -> Shape:
         podIP=STRING,
         podIPs=keyed(obj(ip=STRING), "ip"),
         startTime=STRING,
-        initContainerStatuses=items(),
-        containerStatuses=items(),
-        ephemeralContainerStatuses=items(),
+        initContainerStatuses=items(container_status),
+        containerStatuses=items(container_status),
+        ephemeralContainerStatuses=items(container_status),
         qosClass=STRING,
         resize=STRING,
         resourceClaimStatuses=_CLAIM_STATUSES,
@@ -169,6 +184,6 @@ def _pod(claim: Shape) -> Shape:
     return top(spec=spec, status=status)
 
 
-POD = _pod(POD_CLAIM)
-CLASSIC_POD = _pod(CLASSIC_POD_CLAIM)
+POD = _pod(POD_CLAIM, _CONTAINER_STATUS)
+CLASSIC_POD = _pod(CLASSIC_POD_CLAIM, _CLASSIC_CONTAINER_STATUS)
 BINDING = top(target=whole(apiVersion=STRING, kind=STRING, name=STRING, namespace=STRING, uid=STRING))
