@@ -16,6 +16,7 @@ from ..daemon.health import Check
 from ..daemon.schema import Schema
 from ..daemon.settings import Change, Settings
 from ..daemon.version import VERSION
+from ..kube.errors import ConfigurationError
 from .agent_metrics import AGENT_METRICS
 from .local_api import LocalApi
 from .local_client import connected
@@ -41,6 +42,8 @@ class AgentDaemon:
     exit_codes: t.Mapping[type[BaseException], ExitCode] = {
         OfKubeletError: ExitCode.REFUSED,
         InKubeletRootError: ExitCode.REFUSED,
+        # Only of the settings themselves: while it runs, the agent waits for a way to the API.
+        ConfigurationError: ExitCode.SETTINGS,
     }
     # A task works on the state file with the lock: it ends within a minute or so.
     passing: tuple[type[BaseException], ...] = (LockHeldError,)

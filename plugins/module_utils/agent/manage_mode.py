@@ -33,7 +33,7 @@ from .mode import Job
 from .node_pods import NodePods
 from .pod_resources import PodResources
 from .pod_resources_api import PodResourcesApi, refuse_beside_kubelet
-from .settings import ClaimSettings, KubernetesSettings, NodeSettings
+from .settings import ClaimSettings, KubernetesSettings, NodeSettings, kubernetes_settings
 from .state_recovery import keep_state_usable
 from .workplace import Directories, Workplace
 
@@ -61,7 +61,7 @@ class ManageMode:
         context = self._context
         node = context.settings.section(NodeSettings, "node")
         claims = context.settings.section(ClaimSettings, "claims")
-        kubernetes = context.settings.section(KubernetesSettings, "kubernetes")
+        kubernetes = kubernetes_settings(context.settings)
         directories = await asyncio.to_thread(_directories, node)
         async with contextlib.AsyncExitStack() as stack:
             registry = await stack.enter_async_context(DriverRegistry(directories.registry, notify=True))
@@ -90,8 +90,7 @@ class ManageMode:
         self, place: Workplace, node: NodeSettings, claims: ClaimSettings, kubernetes: KubernetesSettings
     ) -> None:
         place.node_name = node.name or socket.gethostname().lower()
-        options = {"kubeconfig": kubernetes.kubeconfig, "context": kubernetes.context}
-        self._pods = NodePods(place.node_name, options)
+        self._pods = NodePods(place.node_name, kubernetes.connection)
         place.fetch = self._pods.fetch
         place.pod_sources.insert(0, self._pods)
         place.more_findings.append(self._pods.findings)

@@ -17,7 +17,7 @@ from ..kube.backoff import Backoff
 from ..kube.client import KubeClient
 from ..kube.cluster import resolve
 from ..kube.event_series import ObjectReference
-from ..kube.options import options_from
+from ..kube.options import ConnectionOptions
 from ..kube.recorder import NORMAL, WARNING, EventRecorder
 from ..kube.rights import Right, review
 
@@ -41,9 +41,9 @@ WAITING = 100
 
 
 class NodeEvents:
-    """Reports with `tell`, which never waits; `run` is the work. ``options`` are named as in kubernetes.core."""
+    """Reports with `tell`, which never waits; `run` is the work. The API is reached by ``options``."""
 
-    def __init__(self, node_name: str, options: t.Mapping[str, t.Any]) -> None:
+    def __init__(self, node_name: str, options: ConnectionOptions) -> None:
         # Kubelets give their node's name as its UID, and kubectl looks for that.
         self._node = ObjectReference("v1", "Node", node_name, uid=node_name)
         self._options = options
@@ -71,7 +71,7 @@ class NodeEvents:
 
     async def _work(self) -> None:
         async with contextlib.AsyncExitStack() as stack:
-            access = await asyncio.to_thread(resolve, options_from(self._options))
+            access = await asyncio.to_thread(resolve, self._options)
             client = await stack.enter_async_context(KubeClient.connect(access))
             while not await self._allowed(client):
                 self._held.clear()  # by then they are news no more

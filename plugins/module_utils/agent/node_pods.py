@@ -20,7 +20,7 @@ from ..kube.client import KubeClient
 from ..kube.cluster import resolve
 from ..kube.discovery import ServedApis, discover
 from ..kube.object_index import Codec
-from ..kube.options import options_from
+from ..kube.options import ConnectionOptions
 from ..kube.reflector import Reflector
 from ..kube.shapes import Buffer, decode_any
 from ..kube.store import Store
@@ -51,9 +51,9 @@ def _decode(raw: Buffer) -> JsonObject | None:
 
 
 class NodePods:
-    """``store`` holds the pods; `run` keeps it equal to the API. ``options`` are named as in kubernetes.core."""
+    """``store`` holds the pods; `run` keeps it equal to the API, which is reached by ``options``."""
 
-    def __init__(self, node_name: str, options: t.Mapping[str, t.Any]) -> None:
+    def __init__(self, node_name: str, options: ConnectionOptions) -> None:
         self.node_name = node_name
         self.store: Store[JsonObject] = Store(Codec(_decode))
         self._options = options
@@ -145,7 +145,7 @@ class NodePods:
 
     async def _follow(self, backoff: Backoff) -> t.NoReturn:
         async with contextlib.AsyncExitStack() as stack:
-            access = await asyncio.to_thread(resolve, options_from(self._options))
+            access = await asyncio.to_thread(resolve, self._options)
             client = await stack.enter_async_context(KubeClient.connect(access))
             kinds = await discover(client)
             self._client, self._kinds, self._problem = client, kinds, None

@@ -39,7 +39,7 @@ from .observe_settings import ObserveSettings, RingSettings
 from .observed_node import ObservedNode
 from .ring import Ring, RingLimits
 from .ring_keeper import RingKeeper
-from .settings import KubernetesSettings, NodeSettings
+from .settings import KubernetesSettings, NodeSettings, kubernetes_settings
 from .workplace import Directories
 
 if t.TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ObserveMode:
         directories = await asyncio.to_thread(_directories, node)
         name = node.name or socket.gethostname().lower()
         kubelet = KubeletFollower(directories.kubelet_root, observe.poll_period, self._changed)
-        pods, node_events = _cluster(name, settings.section(KubernetesSettings, "kubernetes"))
+        pods, node_events = _cluster(name, kubernetes_settings(settings))
         news = ObserveNews(self._context.metrics, node_events)
         async with contextlib.AsyncExitStack() as stack:
             registry = await stack.enter_async_context(DriverRegistry(directories.registry, notify=False))
@@ -169,7 +169,7 @@ class _Open:
 def _cluster(name: str, kubernetes: KubernetesSettings) -> tuple[NodePods | None, NodeEvents | None]:
     if not kubernetes.enabled:
         return None, None
-    options = {"kubeconfig": kubernetes.kubeconfig, "context": kubernetes.context}
+    options = kubernetes.connection
     return NodePods(name, options), NodeEvents(name, options) if kubernetes.node_events else None
 
 

@@ -9,6 +9,9 @@ import typing as t
 
 from ..daemon.common_settings import daemon_schema
 from ..daemon.schema import Schema
+from ..daemon.settings import Settings
+from ..kube.connection_settings import connection_options, connection_section
+from ..kube.options import ConnectionOptions
 from .claim_request import DEFAULT_STATE_DIRECTORY
 from .local_socket import DEFAULT_SOCKET
 from .observe_settings import OBSERVE, RING
@@ -113,38 +116,23 @@ _CLAIMS: Schema = {
     },
 }
 
-_KUBERNETES: Schema = {
-    "type": "object",
-    "description": "The API server whose pods the agent serves.",
-    "additionalProperties": False,
-    "properties": {
-        "enabled": {
-            "type": "boolean",
-            "default": True,
-            "description": "Whether pods are followed. Without it claims are prepared only through the local API. With "
-            "it, a pod that the API does not have is gone, also if its claims were prepared through the local API.",
-        },
-        "kubeconfig": _path(
-            None,
-            "/etc/nodeops-dra/kubeconfig",
-            "A kubeconfig file. Absent: the service account inside a pod, else the variable KUBECONFIG, else "
-            "~/.kube/config.",
-        ),
-        "context": {
-            "type": ["string", "null"],
-            "default": None,
-            "examples": ["prod"],
-            "description": "The context of the kubeconfig. Absent: its current one.",
-        },
-        "node_events": {
-            "type": "boolean",
-            "default": False,
-            "description": "Whether an Event is written on the Node object when the kubelet's state file is damaged or "
-            "sound again, and when a driver goes or returns. In the mode observe. It needs the rights to create and to "
-            "patch events in the namespace default; without them the log says so once.",
-        },
+_OWN_KUBERNETES: t.Mapping[str, Schema] = {
+    "enabled": {
+        "type": "boolean",
+        "default": True,
+        "description": "Whether pods are followed. Without it claims are prepared only through the local API. With "
+        "it, a pod that the API does not have is gone, also if its claims were prepared through the local API.",
+    },
+    "node_events": {
+        "type": "boolean",
+        "default": False,
+        "description": "Whether an Event is written on the Node object when the kubelet's state file is damaged or "
+        "sound again, and when a driver goes or returns. In the mode observe. It needs the rights to create and to "
+        "patch events in the namespace default; without them the log says so once.",
     },
 }
+
+_KUBERNETES = connection_section("The API server whose pods the agent serves.", _OWN_KUBERNETES)
 
 SCHEMA = daemon_schema(
     "Settings of the node agent",
@@ -179,9 +167,15 @@ class ClaimSettings:
 
 @dataclasses.dataclass(frozen=True)
 class KubernetesSettings:
-    """The section ``kubernetes``."""
+    """The section ``kubernetes``. ``connection`` is the part of it that the controller has too."""
 
     enabled: bool
-    kubeconfig: str | None
-    context: str | None
     node_events: bool
+    connection: ConnectionOptions
+
+
+def kubernetes_settings(settings: Settings) -> KubernetesSettings:
+    """The section ``kubernetes``. Raises ``ConfigurationError`` when its parts contradict each other."""
+    section = settings.values["kubernetes"]
+    own = {name: section[name] for name in _OWN_KUBERNETES}
+    return KubernetesSettings(**own, connection=connection_options(section))

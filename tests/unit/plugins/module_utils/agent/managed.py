@@ -15,6 +15,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.keeping import K
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.node_pods import NodePods
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.workplace import Directories, Workplace
 from ansible_collections.nodeops.dra.plugins.module_utils.driver.registry import DriverRegistry
+from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import options_from
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import resource_of
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.failures import Backoff
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.manager import DraManager
@@ -69,7 +70,7 @@ async def managed(
     async with DriverRegistry(node.registry) as registry, await DraManager.open(settings, registry) as manager:
         directories = Directories(str(node.state_directory), str(node.root), str(node.registry), cdi)
         place = Workplace(directories, manager, registry, EventLog())
-        pods = NodePods("node-1", cluster.options if options is None else options)
+        pods = NodePods("node-1", options_from(cluster.options if options is None else options))
         place.pod_sources.insert(0, pods)
         keeper = place.keeper = Keeper(place, pods, period=period, backoff=QUICK)
         work = (pods.run(), keeper.run(), follow_drivers(place, keeper.driver_returned))

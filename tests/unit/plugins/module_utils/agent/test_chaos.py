@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.node_pods import NodePods
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.state_recovery import keep_state_usable
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.lock import take_lock
+from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import options_from
 from ansible_collections.nodeops.dra.tests.soak.agent_proxy import Proxy
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import MODULE, agent_process
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.managed import managed
@@ -32,7 +33,7 @@ async def followed(api: Cluster) -> t.AsyncIterator[tuple[NodePods, Proxy]]:
     async with Proxy(int(api.server.url.rpartition(":")[2])) as proxy:
         config = api.server.kubeconfig()
         config["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{proxy.own_port}"
-        pods = NodePods("node-1", {"kubeconfig": config})
+        pods = NodePods("node-1", options_from({"kubeconfig": config}))
         work = asyncio.create_task(pods.run())
         while not pods.synced:  # noqa: ASYNC110
             await asyncio.sleep(0.1)

@@ -4,20 +4,25 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import stat
 
 import pytest
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.agent_metrics import AGENT_METRICS
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.settings import (
+    NAME,
     SCHEMA,
     ClaimSettings,
-    KubernetesSettings,
     NodeSettings,
+    kubernetes_settings,
 )
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.daemon_settings import SCHEMA as CONTROLLER_SCHEMA
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.exit_codes import ExitCode
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metric_table import COMMON_METRICS
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.schema import schema_faults
-from ansible_collections.nodeops.dra.plugins.module_utils.daemon.settings import default_settings
+from ansible_collections.nodeops.dra.plugins.module_utils.daemon.settings import default_settings, load_settings
+from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import ConnectionOptions
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import agent_process
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Node, recorded
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.test_with_api import cluster
@@ -27,8 +32,44 @@ from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.obj
 def test_the_settings_are_described_and_fit_their_types() -> None:
     assert schema_faults(SCHEMA) == []
     settings = default_settings(SCHEMA)
-    for kind, name in ((NodeSettings, "node"), (ClaimSettings, "claims"), (KubernetesSettings, "kubernetes")):
+    for kind, name in ((NodeSettings, "node"), (ClaimSettings, "claims")):
         settings.section(kind, name)
+    kubernetes = kubernetes_settings(settings)
+    assert (kubernetes.enabled, kubernetes.node_events, kubernetes.connection) == (True, False, ConnectionOptions())
+
+
+def test_the_api_is_reached_as_by_the_controller(tmp_path: pathlib.Path) -> None:
+    section, theirs = SCHEMA["properties"]["kubernetes"], CONTROLLER_SCHEMA["properties"]["cluster"]
+    assert set(section["properties"]) - set(theirs["properties"]) == {"enabled", "node_events"}
+    assert {name: section["properties"][name] for name in theirs["properties"]} == theirs["properties"]
+    assert section["dependentRequired"] == theirs["dependentRequired"]
+    file = tmp_path / "agent.yml"
+    file.write_text("kubernetes: {host: 'https://192.0.2.1', client_cert: /c, client_key: /k, impersonate_groups: [a]}")
+    variables = {"NODEOPS_DRA_AGENT_KUBERNETES_API_KEY": "a-token", "K8S_AUTH_HOST": "https://192.0.2.9"}
+    made = kubernetes_settings(load_settings(SCHEMA, NAME, str(file), variables)).connection
+    assert (made.host, made.client_key, made.api_key) == ("https://192.0.2.1", "/k", "a-token")
+    assert list(made.impersonate_groups or ()) == ["a"]
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_the_way_to_the_api_needs_is_missed_by_the_check(node: Node) -> None:
+    kubernetes = {"enabled": True, "kubeconfig": str(node.root / "none.conf"), "ca_cert": str(node.root)}
+    async with agent_process(node, more=("--check-config",), kubernetes=kubernetes) as agent:
+        assert await agent.ended() == ExitCode.SETTINGS
+    told = "\n".join(agent.lines)
+    assert f"kubernetes.kubeconfig: found {node.root}/none.conf, which does not exist, expected a file" in told
+    assert f"kubernetes.ca_cert: found {node.root}, which is no file, expected a file" in told
+
+
+@pytest.mark.asyncio
+async def test_a_token_that_cannot_be_one_ends_the_start_and_is_not_told(node: Node) -> None:
+    kubernetes = {"enabled": True, "host": "https://192.0.2.1", "api_key": "tok-SYNTH-1\nb"}
+    async with agent_process(node, kubernetes=kubernetes) as agent:
+        assert await agent.ended() == ExitCode.SETTINGS
+    told = "\n".join(agent.lines)
+    assert "api_key holds characters that cannot be part of a token" in told
+    assert "SYNTH" not in told
+    assert "Traceback" not in told
 
 
 def test_metrics_have_a_name_of_their_own() -> None:

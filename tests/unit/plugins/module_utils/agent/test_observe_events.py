@@ -14,6 +14,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.node_events impo
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.observe_api import ApiClaims
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.state_events import StateEvents
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState, assemble, encode
+from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import options_from
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import resource_of
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.rights import ADMIN
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, recorded
@@ -73,7 +74,7 @@ async def events_of(api: Cluster, reason: str) -> list[dict[str, t.Any]]:
 @pytest.mark.asyncio
 async def test_the_node_object_gets_an_event() -> None:
     async with cluster() as api:
-        events = NodeEvents("node-1", api.options)
+        events = NodeEvents("node-1", options_from(api.options))
         events.tell("checkpoint_damaged", "told before the API was reached")
         work = asyncio.create_task(events.run())
         found = await events_of(api, "DRACheckpointDamaged")
@@ -87,7 +88,7 @@ async def test_the_node_object_gets_an_event() -> None:
 async def test_missing_rights_are_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     async with cluster() as api:
         api.server.settings.tokens[api.server.token] = ADMIN.without("create", "events")
-        events = NodeEvents("node-1", api.options)
+        events = NodeEvents("node-1", options_from(api.options))
         work = asyncio.create_task(events.run())
         while not caplog.records:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
