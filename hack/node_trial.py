@@ -27,7 +27,7 @@ from build_node_archive import NodeArchive, pack
 MODULES = "ansible_collections.nodeops.dra.plugins.module_utils"
 DAEMONS = ("agent", "controller")
 # What the two import when they work, and what must not be there.
-IMPORTS = "import aiohttp, google.protobuf, grpc.aio, jsonschema, kubernetes.aio, msgspec, prometheus_client, yaml"
+IMPORTS = "import aiohttp, google.protobuf, grpc.aio, jsonschema, msgspec, prometheus_client, yaml"
 WITHOUT_ANSIBLE = "import importlib.util, sys; sys.exit(importlib.util.find_spec('ansible') is not None)"
 
 

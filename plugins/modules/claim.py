@@ -104,7 +104,7 @@ options:
     default: 45
 requirements:
   - Python 3.11 or later, grpcio and protobuf on the node. The environment of the agent is used where it is installed.
-  - To fetch from the API also kubernetes, aiohttp and msgspec.
+  - To fetch from the API also aiohttp and msgspec.
 attributes:
   check_mode:
     description: Can run in C(check_mode). RV(calls) then lists the driver calls that would be made.
@@ -349,7 +349,7 @@ def main() -> None:
             force=options["force"],
         )
         if needs_api(request):
-            ensure(module, "kubernetes", "aiohttp", "msgspec")
+            ensure(module, "aiohttp", "msgspec")
         return with_diff(module, asyncio.run(perform(request, options, check=module.check_mode)))
 
     run(module, work)

@@ -56,7 +56,7 @@ options:
       - When it is absent, the pods of all nodes are read, and only claims that something on this node knows are listed.
     type: str
 requirements:
-  - For O(with_api) Python 3.11 or later, kubernetes, aiohttp and msgspec on the host where the module runs.
+  - For O(with_api) Python 3.11 or later, aiohttp and msgspec on the host where the module runs.
 seealso:
   - module: nodeops.dra.claim
   - module: nodeops.dra.driver_info
@@ -281,7 +281,7 @@ def main() -> None:
     )
     options = module.params
     if options["with_api"]:
-        ensure(module, "kubernetes", "aiohttp", "msgspec")
+        ensure(module, "aiohttp", "msgspec")
     run(
         module,
         lambda: asyncio.run(look(locate(kubelet_root=options["kubelet_root"]).root, options)),

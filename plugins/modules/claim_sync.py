@@ -65,7 +65,7 @@ options:
     type: float
     default: 600
 requirements:
-  - Python 3.11 or later, kubernetes, aiohttp and msgspec where it runs.
+  - Python 3.11 or later, aiohttp and msgspec where it runs.
   - The right to get, list and watch pods, resourceclaims and resourceclaimtemplates, to create, patch and delete
     resourceclaims, and to patch resourceclaims/status, resourceclaims/binding and pods/status. What is missing is named
     before anything is written.
@@ -274,7 +274,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    ensure(module, "kubernetes", "aiohttp", "msgspec")
+    ensure(module, "aiohttp", "msgspec")
 
     def work() -> dict[str, object]:
         result = asyncio.run(sync(module.params, perform=not module.check_mode))

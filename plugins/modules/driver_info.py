@@ -37,7 +37,7 @@ options:
     type: str
 requirements:
   - Python 3.11 or later, grpcio and protobuf on the node. The environment of the agent is used where it is installed.
-  - For O(with_api) also kubernetes, aiohttp and msgspec.
+  - For O(with_api) also aiohttp and msgspec.
 seealso:
   - module: nodeops.dra.claim_info
 author:
@@ -263,7 +263,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    ensure(module, "grpc", "google.protobuf", *(("kubernetes", "aiohttp", "msgspec") if options["with_api"] else ()))
+    ensure(module, "grpc", "google.protobuf", *(("aiohttp", "msgspec") if options["with_api"] else ()))
 
     def work() -> dict[str, object]:
         directory = options["registry_directory"]

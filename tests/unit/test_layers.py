@@ -35,7 +35,7 @@ THIRD_PARTY = {
     "cdi": {"jsonschema", "yaml"},
     "wire": {"google"},
     "driver": {"google", "grpc"},
-    "kube": {"aiohttp", "kubernetes", "msgspec"},
+    "kube": {"aiohttp", "msgspec"},
     "daemon": {"aiohttp", "jsonschema", "prometheus_client", "yaml"},
     "agent": {"google", "grpc"},
     "sandbox": {"aiohttp", "google", "grpc"},

@@ -30,7 +30,6 @@ class Package(t.NamedTuple):
 PACKAGES: t.Mapping[str, Package] = {
     "grpc": Package("grpcio", "1.85.3", "https://grpc.io"),
     "google.protobuf": Package("protobuf", "7.36.2", "https://protobuf.dev"),
-    "kubernetes": Package("kubernetes", "37.0.2", "https://github.com/kubernetes-client/python"),
     "msgspec": Package("msgspec", "0.23.0", "https://jcristharif.com/msgspec"),
     "aiohttp": Package("aiohttp", "3.14.5", "https://docs.aiohttp.org"),
 }

@@ -1,6 +1,10 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The connection pool of the official client, opened for one set of certificates."""
+"""A pool of connections to the API server, opened for one set of certificates.
+
+The official client's pool is one of aiohttp too, but importing any part of it runs its top package, which imports all
+parts: 19 MB in every agent, for a session of which each option is set here.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import contextlib
 import os
 import pathlib
 import socket
+import ssl
 import tempfile
 import typing as t
 
@@ -29,7 +34,7 @@ CONNECT_TIMEOUT = 10.0
 
 
 class Pool:
-    """A session of the official client. ``users`` counts the requests that use it now."""
+    """A session of aiohttp. ``users`` counts the requests that use it now."""
 
     def __init__(
         self,
@@ -91,45 +96,37 @@ async def open_pool(access: ClusterAccess, max_connections: int) -> Pool:
 
     certificate = access.credential.certificate()
     stamps = await asyncio.to_thread(_stamps, access)
-    client = await asyncio.to_thread(_client, access, certificate, max_connections)
-    # trust_env costs two turns of a thread for every request, and sends passwords from ~/.netrc. What the environment
-    # says about proxies is already in `access`.
-    client.configuration.client_session_kwargs = {
-        "connector": aiohttp.TCPConnector(
-            limit=max_connections, ssl=client.ssl_context, socket_factory=_socket, ttl_dns_cache=30
-        ),
-        "trust_env": False,
-        "cookie_jar": aiohttp.DummyCookieJar(),
-        "auto_decompress": True,
-    }
-    # The documented place for extensions; `request` of the same class cannot send bytes.
-    session = t.cast("aiohttp.ClientSession", client._create_pool_manager())
+    tls = await asyncio.to_thread(_tls, access, certificate)
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=max_connections, ssl=tls, socket_factory=_socket, ttl_dns_cache=30),
+        # It costs two turns of a thread for every request, and sends passwords from ~/.netrc. What the environment says
+        # about proxies is already in `access`.
+        trust_env=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+    )
     return Pool(session, access, certificate, stamps)
 
 
-def _client(access: ClusterAccess, certificate: tuple[bytes, bytes] | None, max_connections: int) -> t.Any:
-    """The official client's REST object with its TLS settings. Blocks: certificates are read and parsed."""
-    from kubernetes.aio.client.configuration import Configuration
-    from kubernetes.aio.client.rest import RESTClientObject
-
-    configuration = Configuration(
-        host=access.server, verify_ssl=access.verify, connection_pool_maxsize=max_connections, proxy=access.proxy
-    )
-    # Python 3.13 refuses authorities without a key identifier, which older clusters have and kubectl takes.
-    configuration.disable_strict_ssl_verification = True
-    configuration.ssl_ca_cert = access.ca.path
-    configuration.ca_cert_data = access.ca.data.decode("ascii", "replace") if access.ca.data else None
+def _tls(access: ClusterAccess, certificate: tuple[bytes, bytes] | None) -> ssl.SSLContext:
+    """Whom to believe and who we are. Blocks: certificates are read and parsed."""
     cert, key = access.client_certificate, access.client_key
     if certificate is not None:
         cert, key = Pem(data=certificate[0]), Pem(data=certificate[1])
-    with tempfile.TemporaryDirectory(prefix="nodeops-dra-") as folder:
+    try:
+        context = ssl.create_default_context(
+            cafile=access.ca.path, cadata=access.ca.data.decode("ascii", "replace") if access.ca.data else None
+        )
+        # Python 3.13 refuses authorities without a key identifier, which older clusters have and kubectl takes.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if not access.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
         if cert:
-            configuration.cert_file = _as_file(cert, folder, "cert.pem")
-            configuration.key_file = _as_file(key, folder, "key.pem")
-        try:
-            return RESTClientObject(configuration)
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            raise _unusable(access, error) from error
+            with tempfile.TemporaryDirectory(prefix="nodeops-dra-") as folder:
+                context.load_cert_chain(_as_file(cert, folder, "cert.pem"), _as_file(key, folder, "key.pem"))
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise _unusable(access, error) from error
+    return context
 
 
 def _as_file(pem: Pem, folder: str, name: str) -> str | None:

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP to one API server: the official client's configuration and connection pool, raw bytes in and out.
+"""HTTP to one API server: a pool of connections, raw bytes in and out.
 
 Beside that: a deadline on everything, credentials renewed after a 401, certificate files that are replaced while we
 run, and writes that look at their fence in the step in which they are sent.
