@@ -20,7 +20,7 @@ import typing as t
 from dataclasses import dataclass
 
 from .file_content import FileContent
-from .file_errors import StoreError, from_os_error, shown
+from .file_errors import StoreError, shown
 from .open_directory import OpenDirectory, PathText, split_path
 from .store import StateDirectory
 
@@ -126,16 +126,8 @@ def recorded_time(name: str) -> tuple[float, int] | None:
 
 
 def _verify(opened: StateDirectory, name: str, expected: bytes) -> None:
-    """Read the copy back, from the disk as far as the kernel lets us choose, and compare."""
-    fd, _unused = opened.open_existing(name, "could not be read back")
-    try:
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    except OSError as error:
-        raise from_os_error(error, opened.path_of(name), "could not be read back") from error
-    finally:
-        os.close(fd)
-    found = opened.read(name, limit=max(len(expected), 1) + 1)
-    if found.data != expected:
+    """Read the copy back and compare."""
+    if not opened.compare(name, expected)[0]:
         raise StoreError(
             f"The backup {shown(opened.path_of(name))} differs from its original when read back; it was removed.",
             "The disk may be failing: see dmesg, and copy the original to another disk before anything else.",

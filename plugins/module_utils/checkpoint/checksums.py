@@ -20,9 +20,8 @@ _MASK = 0xFFFFFFFF
 _PIECE = 1 << 16
 
 
-def crc(text: str) -> int:
-    """CRC-32 (IEEE) of a text's UTF-8 bytes."""
-    value = 0
+def crc(text: str, value: int = 0) -> int:
+    """CRC-32 (IEEE) of a text's UTF-8 bytes; ``value`` is the sum of the text before it."""
     for start in range(0, len(text), _PIECE):
         value = zlib.crc32(encode_text(text[start : start + _PIECE]), value)
     return value & _MASK
@@ -38,8 +37,8 @@ def fnv(data: bytes, value: int = _OFFSET) -> int:
 def dump_pieces(forms: t.Sequence[Format], document: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, ...]]:
     """The texts that kubelets of some formats of the ``fnv`` family hash for a decoded document, claim by claim.
 
-    Each item is the next piece for each of the formats: claims are decoded once for all of them. The checksum counts
-    as 0. The whole text is longer than the file: it is never held in one piece.
+    Each item is the next piece for each of the formats: claims are decoded once for all of them, and ``entries`` may be
+    an iterator. The checksum counts as 0. The whole text is longer than the file: it is never held in one piece.
     """
     head = f"(*state.DRAManagerCheckpoint){{Version:(string){document['version']} Entries:(state.ClaimInfoStateList)"
     yield (head,) * len(forms)

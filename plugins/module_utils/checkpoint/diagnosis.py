@@ -9,7 +9,7 @@ import typing as t
 
 from . import claim_checks, file_checks, salvage, startup
 from .document import Document, Reading
-from .entries import Entry, EntryList
+from .entries import Contents, Entry, EntryList
 from .faults import ALL_THAT_IS_CUT, Fault, counted, fault, releases_text
 from .formats import (
     CRC,
@@ -109,6 +109,11 @@ class Diagnosis:
         if self.found is not None:
             return self.found.entries
         return [item.entry for item in self.saved.saved] if self.saved is not None else []
+
+    @property
+    def contents(self) -> Contents:
+        """What is left to know when the file itself is not needed any more: what it says."""
+        return Contents(self.format.name if self.format is not None else "", self.entries)
 
 
 def diagnose(

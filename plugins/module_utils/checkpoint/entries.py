@@ -96,6 +96,17 @@ def drivers_of(family: str, fields: Claim) -> list[str]:
     return sorted({*names, *(fields["CDIDevices"] or ())} - {""})
 
 
+class Contents(t.NamedTuple):
+    """What a file says, apart from its bytes: the name of its format, empty where nothing tells, and its claims."""
+
+    format: str
+    entries: list[Entry]
+
+
+NOTHING = Contents("", [])
+"""The contents of a file that is not there."""
+
+
 class EntryList:
     """The claims of one part of a file.
 
@@ -141,14 +152,25 @@ class Edit(t.NamedTuple):
     text: str
 
 
-def splice(text: str, edits: t.Iterable[Edit], within: Node | None = None) -> str:
-    """A text, or the part of it that a node spans, with some spans replaced; spans must not overlap."""
-    parts = []
-    pos, end = (0, len(text)) if within is None else (within.start, within.end)
+def splice(text: str, edits: t.Iterable[Edit], start: int = 0, end: int | None = None) -> str:
+    """A text, or the part of it from ``start`` to ``end``, with some spans replaced; spans must not overlap."""
+    return "".join(spliced(text, edits, start, end))
+
+
+_PIECE = 1 << 16
+
+
+def spliced(text: str, edits: t.Iterable[Edit], start: int = 0, end: int | None = None) -> t.Iterator[str]:
+    """`splice` in pieces, for a text that is large."""
     for edit in sorted(edits):
-        parts += [text[pos : edit.start], edit.text]
-        pos = edit.end
-    return "".join([*parts, text[pos:end]])
+        yield from _cut(text, start, edit.start)
+        yield edit.text
+        start = edit.end
+    yield from _cut(text, start, len(text) if end is None else end)
+
+
+def _cut(text: str, start: int, end: int) -> t.Iterator[str]:
+    return (text[place : min(place + _PIECE, end)] for place in range(start, end, _PIECE))
 
 
 def members_named(node: Node, name: str) -> list[Node]:

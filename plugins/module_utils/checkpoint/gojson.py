@@ -11,6 +11,7 @@ Symbols followed: encoding/json ``scanner``, ``unquote``, ``appendString`` (with
 
 from __future__ import annotations
 
+import io
 import json.decoder
 import re
 import typing as t
@@ -83,6 +84,14 @@ def decode_bytes(data: bytes) -> str:
 def encode_text(text: str) -> bytes:
     """The bytes of a text made by `decode_bytes`."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def encode_pieces(pieces: t.Iterable[str]) -> bytes:
+    """`encode_text` of a text that is never in memory as a whole."""
+    data = io.BytesIO()
+    for piece in pieces:
+        data.write(encode_text(piece))
+    return data.getvalue()
 
 
 def replace_surrogates(value: str) -> str:

@@ -244,7 +244,7 @@ def _unique_devices(text: str, node: Node) -> str:
         for member in members_named(node, "Devices")
         if member.kind == "array"
     ]
-    return splice(text, edits, within=node)
+    return splice(text, edits, node.start, node.end)
 
 
 def _good_devices(text: str, node: Node) -> str:

@@ -9,9 +9,8 @@ import typing as t
 
 from . import conversion, mending, startup, universal
 from .diagnosis import REFUSED, Diagnosis, diagnose
-from .document import Document
 from .draft import Draft, Step
-from .entries import Entry
+from .entries import NOTHING, Contents, Entry
 from .errors import DraError
 from .faults import releases_text
 from .formats import CRC, FNV, FNV_1_27, NEWEST, RELEASES, RICHEST, UNIVERSAL, Format, format_for, release_of
@@ -23,13 +22,17 @@ _PASSES = 3
 
 @dataclasses.dataclass
 class Plan:
-    """What will be on disk. ``after`` equals ``before`` when there is nothing to do; None stands for no file."""
+    """What will be on disk. ``after`` equals ``before`` when there is nothing to do; None stands for no file.
+
+    ``former`` is what the file says before; ``entries`` are the claims in ``after``.
+    """
 
     before: bytes | None
     after: bytes | None
     target: str
-    steps: list[Step]
-    entries: list[Entry]
+    steps: list[Step] = dataclasses.field(default_factory=list)
+    entries: list[Entry] = dataclasses.field(default_factory=list)
+    former: Contents = NOTHING
 
     @property
     def changed(self) -> bool:
@@ -67,20 +70,27 @@ def plan_repair(
     """
     selection = selection or Selection()
     if target is not None and target.strip() == UNIVERSAL:
-        return _plan_universal(data, known_pods, selection)
+        return _plan_universal(data, diagnose(data, known_pods=known_pods), known_pods, selection)
     form = format_for(target) if target else None
     release = release_for(target)
     diagnosis = diagnosis or diagnose(data, release=release, known_pods=known_pods)
     if data is None and not selection.add:
-        return Plan(None, None, str(form or ""), [], [])
-    proposed = [item for item in diagnosis.faults if item.repair]
-    if not proposed and not selection:
-        return Plan(data, data, _written_as(diagnosis, form), [], diagnosis.entries)
+        return Plan(None, None, str(form or ""))
+    if not selection and not _to_mend(diagnosis):
+        return _unchanged(data, diagnosis, _written_as(diagnosis, form))
     if form is None and diagnosis.universal:
-        return _plan_universal(data, known_pods, selection)  # what serves all releases goes on to do so
+        return _plan_universal(data, diagnosis, known_pods, selection)  # what serves all releases goes on to do so
     draft = mending.mend(diagnosis, (form or NEWEST).family)
     selection.apply(draft)
     return _settle(data, draft, diagnosis, form, release)
+
+
+def _to_mend(diagnosis: Diagnosis) -> bool:
+    return any(item.repair for item in diagnosis.faults)
+
+
+def _unchanged(data: bytes | None, diagnosis: Diagnosis, target: str) -> Plan:
+    return Plan(data, data, target, [], diagnosis.entries, diagnosis.contents)
 
 
 def release_for(target: str | None) -> str | None:
@@ -102,22 +112,28 @@ def _written_as(diagnosis: Diagnosis, form: Format | None) -> str:
 
 def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format | None, release: str | None) -> Plan:
     """Render a mended draft; mend again what only shows in the new form, until nothing is left to mend."""
-    after = _render(draft, diagnosis, form)
-    again = diagnose(after, release=release)
+    again = diagnose(_render(draft, diagnosis, form), release=release)
     for _unused in range(_PASSES):
-        if not any(item.repair for item in again.faults):
+        if not _to_mend(again):
             break
-        mended = mending.mend(again, draft.family)
-        draft = dataclasses.replace(mended, steps=draft.steps + mended.steps)
-        after = _render(draft, again, form)
-        again = diagnose(after, release=release)
+        draft = _mend_again(draft, again, draft.family)
+        again = diagnose(_render(draft, again, form), release=release)
     if draft.source is not None and again.status == REFUSED:
         draft.source = None  # what surrounds the claims is past mending: write it anew
-        after = _render(draft, diagnosis, form)
-        again = diagnose(after, release=release)
-    outcome = again if release is None else diagnose(after)
-    _verify(outcome, draft.entries, form or outcome.format)
-    return Plan(data, after, _written_as(outcome, form), draft.steps, draft.entries)
+        again = diagnose(_render(draft, diagnosis, form), release=release)
+    _verify(again, len(draft.entries), form or again.format)
+    return _planned(data, diagnosis, again, _written_as(again, form), draft.steps)
+
+
+def _mend_again(draft: Draft, again: Diagnosis, family: str) -> Draft:
+    mended = mending.mend(again, family)
+    return dataclasses.replace(mended, steps=draft.steps + mended.steps)
+
+
+def _planned(data: bytes | None, diagnosis: Diagnosis, outcome: Diagnosis, target: str, steps: list[Step]) -> Plan:
+    """The plan to write what was looked at as ``outcome``: its claims are those that were read again."""
+    after = outcome.document.data if outcome.document is not None else None
+    return Plan(data, after, target, steps if after != data else [], outcome.entries, diagnosis.contents)
 
 
 def _render(draft: Draft, diagnosis: Diagnosis, form: Format | None) -> bytes:
@@ -153,29 +169,28 @@ def plan_convert(
     form = NEWEST if universal_file else format_for(target)
     if data is None:
         plan = plan_repair(None, target=target, selection=selection)
-        return plan if selection.add else Plan(None, None, UNIVERSAL if universal_file else form.name, [], [])
-    readable = [release for release, verdict in Document(data).verdicts().items() if verdict.startswith("ok:")]
-    if not readable:
-        first = diagnose(data).faults[0]
+        return plan if selection.add else Plan(None, None, UNIVERSAL if universal_file else form.name)
+    diagnosis = diagnose(data)
+    if not any(verdict.startswith("ok:") for verdict in diagnosis.verdicts.values()):
+        first = diagnosis.faults[0]
         raise DraError(
             f"The file cannot be converted: no release reads it ({first.text})",
             "Repair it first: state=repaired with the same target_version does both.",
             code=first.code,
         )
     if universal_file:
-        return _plan_universal(data, None, selection)
-    diagnosis = diagnose(data)
+        return _plan_universal(data, diagnosis, None, selection)
     draft = Draft(diagnosis.family or form.family, list(diagnosis.entries), diagnosis.found, diagnosis.base)
     selection.apply(draft)
     if not selection and diagnosis.format is form and document_fits(diagnosis, form):
-        _verify(diagnosis, draft.entries, form)
-        return Plan(data, data, form.name, [], draft.entries)
+        _verify(diagnosis, len(draft.entries), form)
+        return _unchanged(data, diagnosis, form.name)
     converted = conversion.convert(draft, form)
     if not converted.steps and diagnosis.format is not form:
         converted.did("convert", "", f"The file is written for Kubernetes {releases_text(form.releases)}.")
-    after = converted.render(form)
-    _verify(diagnose(after), converted.entries, form)
-    return Plan(data, after, form.name, converted.steps if after != data else [], converted.entries)
+    outcome = diagnose(converted.render(form))
+    _verify(outcome, len(converted.entries), form)
+    return _planned(data, diagnosis, outcome, form.name, converted.steps)
 
 
 def document_fits(diagnosis: Diagnosis, form: Format) -> bool:
@@ -184,23 +199,22 @@ def document_fits(diagnosis: Diagnosis, form: Format) -> bool:
     return reading is not None and reading.ok and not reading.fallback
 
 
-def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, selection: Selection) -> Plan:
-    diagnosis = diagnose(data, known_pods=known_pods)
-    proposed = [item for item in diagnosis.faults if item.repair]
+def _plan_universal(
+    data: bytes | None, diagnosis: Diagnosis, known_pods: t.Collection[str] | None, selection: Selection
+) -> Plan:
     if data is None and not selection.add:
-        return Plan(None, None, UNIVERSAL, [], [])
-    if diagnosis.universal and not proposed and not selection:
-        return Plan(data, data, UNIVERSAL, [], diagnosis.entries)
+        return Plan(None, None, UNIVERSAL)
+    if diagnosis.universal and not selection and not _to_mend(diagnosis):
+        return _unchanged(data, diagnosis, UNIVERSAL)
     draft = mending.mend(diagnosis, CRC)
     selection.apply(draft)
     for _unused in range(_PASSES):
         again = diagnose(draft.render(RICHEST[draft.family]), known_pods=known_pods)
-        if not any(item.repair for item in again.faults):
+        if not _to_mend(again):
             break
-        mended = mending.mend(again, CRC)
-        draft = dataclasses.replace(mended, steps=draft.steps + mended.steps)
-    after = universal.render(draft.entries)
-    outcome = diagnose(after)
+        draft = _mend_again(draft, again, CRC)
+    del again
+    outcome = diagnose(universal.render(draft.entries))
     bad = [release for release, start in outcome.starts().items() if start.outcome != startup.STARTS]
     if bad:
         raise DraError(
@@ -210,10 +224,10 @@ def _plan_universal(data: bytes | None, known_pods: t.Collection[str] | None, se
         )
     conversion.note_fields_of_the_file(draft)
     draft.did("convert", "", "The file is written so that every release from 1.27 on reads it.")
-    return Plan(data, after, UNIVERSAL, draft.steps, draft.entries)
+    return _planned(data, diagnosis, outcome, UNIVERSAL, draft.steps)
 
 
-def _verify(outcome: Diagnosis, entries: t.Sequence[Entry], form: Format | None) -> None:
+def _verify(outcome: Diagnosis, planned: int, form: Format | None) -> None:
     """Refuse a result that the kubelets it is for would refuse, or that lost a claim on the way."""
     releases = form.releases if form is not None else outcome.releases
     if any(outcome.starts()[release].outcome != startup.STARTS for release in releases):
@@ -225,8 +239,8 @@ def _verify(outcome: Diagnosis, entries: t.Sequence[Entry], form: Format | None)
             "Repair for that release (state=repaired, target_version), which leaves out what it refuses.",
             target=form.name if form is not None else UNIVERSAL,
         )
-    if len(outcome.entries) != len(entries):
+    if len(outcome.entries) != planned:
         raise DraError(
-            f"The result would hold {len(outcome.entries)} claims where {len(entries)} were planned.",
+            f"The result would hold {len(outcome.entries)} claims where {planned} were planned.",
             "Please report this with the file; it was not changed.",
         )

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import itertools
 import typing as t
 
 from .claim_list import Claim
 from .diagnosis import Diagnosis
-from .entries import Entry, drivers_of
+from .entries import Contents, Entry, drivers_of
 from .formats import CRC, RELEASES
 
 Json = dict[str, t.Any]
@@ -69,22 +70,32 @@ def _device(pool: str, device: str, share_id: str | None, requests: t.Iterable[s
     }
 
 
-def claims_report(entries: t.Iterable[Entry]) -> list[Json]:
-    """Some claims, sorted by namespace, name and UID: kubelets write them in random order."""
+def claims_report(entries: t.Iterable[Entry], like: t.Iterable[Json] = ()) -> list[Json]:
+    """Some claims, sorted by namespace, name and UID: kubelets write them in random order.
+
+    What equals a part of the same claim in ``like`` is the very same object, so that it is in memory once.
+    """
+    known = {claim["uid"]: claim for claim in like}
     names: Names = {}
-    reports = [claim_report(entry, names) for entry in entries]
+    reports = [_shared(claim, known.get(claim["uid"])) for claim in (claim_report(entry, names) for entry in entries)]
     reports.sort(key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
     return reports
 
 
-def content(form: str, entries: t.Iterable[Entry], like: t.Sequence[Json] = ()) -> Json:
-    """The logical content of a file, for a diff; claims that equal one of ``like`` are the very same objects."""
-    known = {claim["uid"]: claim for claim in like}
-    claims = claims_report(entries)
-    for index, claim in enumerate(claims):
-        if known.get(claim["uid"]) == claim:
-            claims[index] = known[claim["uid"]]
-    return {"format": form, "claims": claims}
+def _shared(new: t.Any, old: t.Any) -> t.Any:
+    """A value, or of one that is not wholly new the old one's parts as far as they are equal."""
+    if new == old:
+        return old
+    if isinstance(new, dict) and isinstance(old, dict):
+        return {key: _shared(value, old.get(key)) for key, value in new.items()}
+    if isinstance(new, list) and isinstance(old, list):
+        return [_shared(*pair) for pair in itertools.zip_longest(new, old[: len(new)])]
+    return new
+
+
+def content(contents: Contents, like: Json | None = None) -> Json:
+    """What a file says, for a diff; with what ``like`` says as well it shares memory."""
+    return {"format": contents.format, "claims": claims_report(contents.entries, like["claims"] if like else ())}
 
 
 def diagnosis_report(diagnosis: Diagnosis) -> Json:

@@ -11,7 +11,7 @@ from . import store
 from .backups import Backup, list_backups
 from .diagnosis import REFUSED, Diagnosis, diagnose
 from .draft import Step
-from .entries import Entry
+from .entries import Contents, Entry
 from .errors import DraError
 from .file_errors import StoreError
 from .formats import UNIVERSAL
@@ -58,20 +58,19 @@ def plan_restore(
     any kubelet if None, all of them if ``universal``) starts with it and nothing in it breaks that kubelet later.
     Raises `DraError` when there is no copy, or none that will do, with the reason for each.
     """
-    for_all = target is not None and target.strip() == UNIVERSAL
-    release = None if for_all else release_for(target)
+    before, problem = _look(data, target)
     if backup is not None:
         chosen, content = _single(backup), store.read_file(backup, follow=True).data
-        problem = why_not(diagnose(content, release=release), for_all=for_all)
+        after, problem = _look(content, target)
         if problem:
             raise DraError(
                 f"Backup {backup} is not good: {problem}",
                 "Choose another copy, repair this one first, or repair the file itself (state=repaired).",
                 backup=backup,
             )
-        return Restoration(_plan(data, content), chosen, [Candidate(chosen)])
-    if data is not None and not why_not(diagnose(data, release=release), for_all=for_all):
-        return Restoration(_plan(data, data), None, [])
+        return Restoration(_plan(data, before, content, after), chosen, [Candidate(chosen)])
+    if data is not None and not problem:
+        return Restoration(_plan(data, before, data, before), None, [])
     candidates: list[Candidate] = []
     for item in list_backups(path, ring=ring):
         try:
@@ -79,11 +78,19 @@ def plan_restore(
         except StoreError as error:
             candidates.append(Candidate(item, str(error)))
             continue
-        problem = why_not(diagnose(content, release=release), for_all=for_all)
+        after, problem = _look(content, target)
         candidates.append(Candidate(item, problem))
         if not problem:
-            return Restoration(_plan(data, content), item, candidates)
+            return Restoration(_plan(data, before, content, after), item, candidates)
+        del content, after  # not two copies at once
     raise DraError(_none_good(path, ring, candidates), "Repair the file itself instead (state=repaired).", path=path)
+
+
+def _look(data: bytes | None, target: str | None) -> tuple[Contents, str]:
+    """What a file says, and why it will not do for a target."""
+    for_all = target is not None and target.strip() == UNIVERSAL
+    diagnosis = diagnose(data, release=None if for_all else release_for(target))
+    return diagnosis.contents, why_not(diagnosis, for_all=for_all)
 
 
 def _single(path: str) -> Backup:
@@ -108,14 +115,12 @@ def why_not(diagnosis: Diagnosis, *, for_all: bool = False) -> str:
     return "Not every release reads it." if for_all and not diagnosis.universal else ""
 
 
-def _plan(data: bytes | None, content: bytes) -> Plan:
-    before, after = diagnose(data), diagnose(content)
+def _plan(data: bytes | None, before: Contents, content: bytes, after: Contents) -> Plan:
     steps = differences(before, after) if data != content else []
-    form = after.format.name if after.format is not None else ""
-    return Plan(data, content, form, steps, after.entries)
+    return Plan(data, content, after.format, steps, after.entries, before)
 
 
-def differences(before: Diagnosis, after: Diagnosis) -> list[Step]:
+def differences(before: Contents, after: Contents) -> list[Step]:
     """How the claims of two files differ, as the steps from the one to the other. Claims are matched by UID."""
     old = {entry.uid: entry for entry in before.entries}
     new = {entry.uid: entry for entry in after.entries}

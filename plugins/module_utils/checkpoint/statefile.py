@@ -14,6 +14,7 @@ import typing as t
 
 from . import backups, holders, kinds, kubelet, leftovers, lock, store
 from .diagnosis import Diagnosis, diagnose
+from .entries import Contents
 from .errors import DraError
 from .faults import Fault, fault
 from .file_content import FileContent
@@ -149,10 +150,13 @@ def change(location: Location, request: Request, *, check: bool = False) -> Json
     found, plan, restoration = _plan_for(location, request)
     if plan.changed and not check:
         with lock.take_lock(location.path, timeout=request.lock_timeout):
-            found, plan, restoration = _plan_for(location, request)  # whoever held the lock may have changed the file
+            if not _is_still(location, found):  # whoever held the lock may have changed the file
+                del found, plan, restoration
+                found, plan, restoration = _plan_for(location, request)
             if plan.changed:
                 _refuse_while_in_use(location, request.force)
                 backup = _write(location, found, plan)
+    del found
     return _result(location, plan, restoration, backup)
 
 
@@ -161,6 +165,11 @@ def _plan_for(location: Location, request: Request) -> tuple[FileContent | None,
     found = read(location)
     _refuse_other_kinds(location, found)
     return (found, *_plan(location, found, request))
+
+
+def _is_still(location: Location, found: FileContent | None) -> bool:
+    """Whether the file is the one that the plan was made for."""
+    return store.is_still(location.path, found) if found is not None else read(location) is None
 
 
 def _refuse_other_kinds(location: Location, found: FileContent | None) -> None:
@@ -196,15 +205,15 @@ def _plan_absent(data: bytes | None) -> Plan:
     from .draft import Step
 
     if data is None:
-        return Plan(None, None, "", [], [])
-    entries = diagnose(data).entries
+        return Plan(None, None, "")
+    contents = diagnose(data).contents
     steps = [
         Step(
             "drop_claim", entry.label, f"Claim {entry.label} is forgotten.", "its drivers are not told to unprepare it"
         )
-        for entry in entries
+        for entry in contents.entries
     ]
-    return Plan(data, None, "", [*steps, Step("remove_file", "", "The file is removed.")], [])
+    return Plan(data, None, "", [*steps, Step("remove_file", "", "The file is removed.")], former=contents)
 
 
 def _refuse_while_in_use(location: Location, force: bool) -> None:
@@ -235,10 +244,10 @@ def _write(location: Location, found: FileContent | None, plan: Plan) -> str | N
         store.remove_file(location.path, unless_changed_since=found)
         return backup
     store.write_atomic(location.path, plan.after, unless_changed_since=found)
-    written = store.read_file(location.path).data
-    if written != plan.after:
+    same, facts = store.compare(location.path, plan.after)
+    if not same:
         raise DraError(
-            f"{location.path} does not hold what was written: {len(plan.after)} bytes expected, {len(written)} found.",
+            f"{location.path} does not hold what was written: {len(plan.after)} bytes expected, {facts.st_size} found.",
             f"Something else writes this file. The former content is in {backup or '(there was none)'}.",
             path=location.path,
             backup_file=backup,
@@ -247,25 +256,34 @@ def _write(location: Location, found: FileContent | None, plan: Plan) -> str | N
 
 
 def _result(location: Location, plan: Plan, restoration: Restoration | None, backup: str | None) -> Json:
-    diagnosis = diagnose(plan.before)
-    before = content(diagnosis.format.name if diagnosis.format is not None else "", diagnosis.entries)
-    claims_before = len(diagnosis.entries)
-    del diagnosis  # of a large file it is as large as what is made of it next
-    after = content(plan.target, plan.entries, like=before["claims"]) if plan.changed else before
     result: Json = {
         "changed": plan.changed,
         "file": location.path,
         "kubelet_root": location.root,
         "format": plan.target or None,
-        "steps": [step.to_dict() for step in plan.steps],
-        "lost": [step.to_dict() for step in plan.lost],
-        "claims_before": claims_before,
+        **_steps(plan),
+        "claims_before": len(plan.former.entries),
         "claims_after": len(plan.entries),
-        "before": before if plan.before is not None else {},
-        "after": after if plan.after is not None else {},
+        **_contents(plan),
         "backup_file": backup,
     }
     if restoration is not None:
         result["restored_from"] = restoration.chosen.path if restoration.chosen is not None else None
         result["copies"] = [item.to_dict() for item in restoration.candidates]
     return result
+
+
+def _steps(plan: Plan) -> Json:
+    """The steps, and those of them that lose something."""
+    steps = [step.to_dict() for step in plan.steps]
+    return {"steps": steps, "lost": [step for step in steps if step["loses"]]}
+
+
+def _contents(plan: Plan) -> Json:
+    """What the file says before and after."""
+    before = content(plan.former)
+    after = content(Contents(plan.target, plan.entries), before) if plan.changed else before
+    return {
+        "before": before if plan.before is not None else {},
+        "after": after if plan.after is not None else {},
+    }

@@ -79,6 +79,22 @@ def remove_file(path: PathText, *, unless_changed_since: FileContent | None = No
         return opened.remove(name, unless_changed_since=unless_changed_since)
 
 
+def compare(path: PathText, data: Content) -> tuple[bool, os.stat_result]:
+    """Whether the file ``path`` holds exactly ``data``, and its facts; see :meth:`StateDirectory.compare`."""
+    directory, name = split_path(path)
+    with StateDirectory(directory) as opened:
+        return opened.compare(name, data)
+
+
+def is_still(path: PathText, read: FileContent) -> bool:
+    """Whether the file ``path``, which may be a symbolic link, is the one that was read, byte for byte."""
+    try:
+        same, facts = compare(os.path.realpath(path), read.data)
+    except StoreError:
+        return False
+    return same and read.is_same_as(facts)
+
+
 class StateDirectory(OpenDirectory):
     """An open directory of state files. Keeping it open saves a long-running writer the look-up for each write.
 
@@ -173,6 +189,20 @@ class StateDirectory(OpenDirectory):
             raise from_os_error(error, path, "was not removed") from error
         self.sync(path)
         return True
+
+    def compare(self, name: str, data: Content) -> tuple[bool, os.stat_result]:
+        """Whether the file ``name`` holds exactly ``data``, and its facts.
+
+        It is read block by block, from the disk as far as the kernel lets us choose.
+        """
+        fd, facts = self.open_existing(name, "could not be read back")
+        try:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            return holds(fd, facts, memoryview(data).cast("B")), facts
+        except OSError as error:
+            raise from_os_error(error, self.path_of(name), "could not be read back") from error
+        finally:
+            os.close(fd)
 
     def _present(self, name: str, data: memoryview, read: FileContent | None) -> _Present | None:
         """Look at the file that a write would replace; sync it when it needs no replacement. None: there is none."""

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import typing as t
 
-from . import checksums, gojson
+from . import checksums, gojson, startup
 from .conversion import other_family
+from .draft import data_pieces, list_pieces
 from .entries import Entry
 from .errors import DraError
-from .formats import CRC, CRC_1_35, DATA_API_VERSION, DATA_KIND, FNV, FNV_1_30
+from .formats import CRC, CRC_1_35, FNV
 
 _BITS = 32
 _ROOM = 64
@@ -29,24 +30,34 @@ def render(entries: t.Sequence[Entry]) -> bytes:
 
     Raises `DraError` if the claims cannot be told apart by a kubelet of one of the families.
     """
-    old = [entry if entry.family == FNV else other_family(entry) for entry in entries]
-    new = [entry if entry.family == CRC else other_family(entry) for entry in entries]
-    _refuse_collisions(old)
-    old_list = f"[{','.join(entry.text for entry in old)}]"
-    fields = [FNV_1_30.claim.zero() | entry.fields for entry in old]
-    target = checksums.fnv_of_fallback({"version": "v1", "entries": fields})
-    new_list = f"[{','.join(entry.text for entry in new)}]"
-    data = f'{{"kind":"{DATA_KIND}","apiVersion":"{DATA_API_VERSION}","{CRC_1_35.list_key}":{new_list}}}'
-    data += blanks_for(checksums.crc(data + " " * _ROOM), target)
-    text = f'{{"version":"v1","entries":{old_list},"Data":{gojson.quote(data)},"checksum":{target}}}'
-    # gojson.quote writes a tab as \t, which reads back as the tab that the checksum counts
-    return gojson.encode_text(text)
+    _refuse_collisions(entries)
+    return gojson.encode_pieces(_pieces(entries))
 
 
-def _refuse_collisions(old: t.Sequence[Entry]) -> None:
-    seen: dict[str, Entry] = {}
-    for entry in old:
-        key = entry.fields["ClaimName"] + entry.fields["Namespace"]
+def _pieces(entries: t.Sequence[Entry]) -> t.Iterator[str]:
+    """The text claim by claim: the claims of a family are only there while they are written."""
+    target = checksums.fnv_of_fallback({"version": "v1", "entries": (entry.fields for entry in _as(FNV, entries))})
+    yield '{"version":"v1","entries":'
+    yield from list_pieces(_as(FNV, entries))
+    yield ',"Data":"'
+    value = 0
+    for piece in data_pieces(CRC_1_35, _as(CRC, entries)):
+        value = checksums.crc(piece, value)
+        yield gojson.quote(piece)[1:-1]
+    # a tab is written as \t, which reads back as the tab that the checksum counts
+    yield gojson.quote(blanks_for(checksums.crc(" " * _ROOM, value), target))[1:-1]
+    yield f'","checksum":{target}}}'
+
+
+def _as(family: str, entries: t.Iterable[Entry]) -> t.Iterator[Entry]:
+    return (entry if entry.family == family else other_family(entry) for entry in entries)
+
+
+def _refuse_collisions(entries: t.Iterable[Entry]) -> None:
+    seen: dict[tuple[str, ...], Entry] = {}
+    for entry in entries:
+        who = entry.identity
+        key = startup.cache_key(FNV, who.namespace, who.name)
         other = seen.setdefault(key, entry)
         if other is not entry:
             raise DraError(

@@ -233,7 +233,7 @@ def test_a_file_that_is_good_for_another_release_is_replaced(node: Node) -> None
 
 def test_the_same_claims_in_another_order_and_spelling_are_no_difference() -> None:
     swapped = b.crc_around(b.crc_data(b.crc_claim(2), b.crc_claim(1)).replace('"ClaimUID":', '"claimuid" : '))
-    (step,) = differences(diagnose(TWO), diagnose(swapped))
+    (step,) = differences(diagnose(TWO).contents, diagnose(swapped).contents)
     assert (step.action, step.loses) == ("restore", "")
 
 
