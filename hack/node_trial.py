@@ -5,7 +5,7 @@
     python hack/node_trial.py WHEELHOUSE
 
 For each Python that the wheels are for and this machine has: a fresh virtual environment from the wheels alone, the
-archive unpacked beside it, and both daemons started from there.
+archive unpacked beside it, and both daemons at work from there, with a driver and an API server of this environment.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ import pythons
 import wheelhouse
 from build_node_archive import NodeArchive, pack
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 MODULES = "ansible_collections.nodeops.dra.plugins.module_utils"
 DAEMONS = ("agent", "controller")
 # What the two import when they work, and what must not be there.
 IMPORTS = "import aiohttp, google.protobuf, grpc.aio, jsonschema, msgspec, prometheus_client, yaml"
+TESTS = "tests/unit/plugins/module_utils/agent/test_bare_tree.py"
 WITHOUT_ANSIBLE = "import importlib.util, sys; sys.exit(importlib.util.find_spec('ansible') is not None)"
 
 
-def run(argv: t.Sequence[str | pathlib.Path], folder: pathlib.Path, code: pathlib.Path) -> None:
+def run(argv: t.Sequence[str | pathlib.Path], folder: pathlib.Path, code: pathlib.Path, **variables: str) -> None:
     """Run a step as on the node: no settings of this machine's pip, no modules but those of ``code``."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "PYTHON"))}
-    env.update(PIP_CONFIG_FILE=os.devnull, PIP_DISABLE_PIP_VERSION_CHECK="1", PYTHONPATH=str(code))
+    env.update(PIP_CONFIG_FILE=os.devnull, PIP_DISABLE_PIP_VERSION_CHECK="1", PYTHONPATH=str(code), **variables)
     words = [str(part) for part in argv]
     done = subprocess.run(words, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode:
@@ -61,6 +63,8 @@ def try_out(python: pathlib.Path, wheels: pathlib.Path, archive: NodeArchive, fo
     for daemon in DAEMONS:
         run([node_python, "-m", f"{MODULES}.{daemon}", "--version"], folder, code)
         run([node_python, "-m", f"{MODULES}.{daemon}", "--config", settings, "--check-config"], folder, code)
+    test = [sys.executable, "-m", "pytest", "-q", ROOT / TESTS, "-k", "without_ansible"]
+    run(test, ROOT, ROOT / ".build", NODEOPS_DRA_NODE_PYTHON=str(node_python))
 
 
 def main(argv: t.Sequence[str]) -> int:
@@ -81,7 +85,7 @@ def main(argv: t.Sequence[str]) -> int:
             except wheelhouse.WheelhouseError as error:
                 sys.stderr.write(f"node_trial: Python {version}: {error}\n")
                 return 1
-        sys.stdout.write(f"Python {version}: installed without an index, both daemons start without ansible-core\n")
+        sys.stdout.write(f"Python {version}: installed without an index, both daemons work without ansible-core\n")
     missing = [version for version in wanted if version not in found]
     if missing:
         sys.stdout.write(f"not tried, not on this machine: Python {', '.join(missing)}\n")

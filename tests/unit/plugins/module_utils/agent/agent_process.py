@@ -107,21 +107,21 @@ async def agent_process(
     /,
     *,
     prefix: t.Sequence[str] = (),
-    python: t.Sequence[str] = ("-m",),
+    python: t.Sequence[str] = (sys.executable, "-m"),
     more: t.Sequence[str] = (),
     path: str | None = None,
     **sections: Json,
 ) -> t.AsyncIterator[AgentProcess]:
     """An agent that has been started; killed at the end if it still runs.
 
-    ``prefix`` is a command that starts others, ``python`` are the words before the module, ``more`` those at
-    the end, ``path`` is PYTHONPATH.
+    ``prefix`` is a command that starts others, ``python`` are the interpreter and the words before the module, ``more``
+    those at the end, ``path`` is PYTHONPATH.
     """
     config = pathlib.Path(where.root, "agent.yml")
     config.write_text(json.dumps(settings_of(where, **sections)), encoding="utf-8")  # JSON is YAML too
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NODEOPS_")}
     child = await asyncio.create_subprocess_exec(
-        *(*prefix, sys.executable, *python, MODULE, "--config", str(config), *more),
+        *(*prefix, *python, MODULE, "--config", str(config), *more),
         env={**environment, "PYTHONPATH": os.pathsep.join(sys.path) if path is None else path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -1,6 +1,9 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Both daemons run from the tree that roles push, without ansible-core; certificates are renewed meanwhile."""
+"""Both daemons run from the tree that roles push, without ansible-core; certificates are renewed meanwhile.
+
+``hack/node_trial.py`` runs this for the interpreter of a node, which NODEOPS_DRA_NODE_PYTHON names.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.test_
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.kube.certificates import Authority
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.manager.objects import claim
 
+NODE_PYTHON = os.environ.get("NODEOPS_DRA_NODE_PYTHON", sys.executable)
 CONTROLLER = "ansible_collections.nodeops.dra.plugins.module_utils.controller"
 WITHOUT_ANSIBLE = """
 import importlib.abc, runpy, sys
@@ -49,7 +53,7 @@ def tree(tmp_path: pathlib.Path) -> pathlib.Path:
 @pytest.mark.report("F116")
 @pytest.mark.asyncio
 async def test_the_agent_works_without_ansible(node: Node, tree: pathlib.Path) -> None:
-    async with node.driver(), agent_process(node, python=("-c", WITHOUT_ANSIBLE), path=str(tree)) as agent:
+    async with node.driver(), agent_process(node, python=(NODE_PYTHON, "-c", WITHOUT_ANSIBLE), path=str(tree)) as agent:
         await agent.until("ready daemon=nodeops-dra-agent")
         async with agent.client() as client:
             assert (await client.change(node.request("prepared", claim(), holder="unit")))["changed"]
@@ -66,7 +70,7 @@ async def test_the_controller_works_without_ansible(node: Node, tree: pathlib.Pa
             encoding="utf-8",
         )
         child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", WITHOUT_ANSIBLE, CONTROLLER, "--config", str(config)),
+            *(NODE_PYTHON, "-c", WITHOUT_ANSIBLE, CONTROLLER, "--config", str(config)),
             env={**os.environ, "PYTHONPATH": str(tree)},
             stderr=asyncio.subprocess.PIPE,
         )
