@@ -15,6 +15,9 @@ CODES: t.Mapping[str, str] = {
     "operation_failing": "Preparing or unpreparing a claim fails again and again. The agent tries again by itself.",
     "api_not_followed": "The agent cannot read pods or claims from the API server. What is prepared stays so.",
     "driver_not_registered": "A driver has a registration socket, but its registration fails.",
+    "pod_health_denied": "The agent may not write the health of devices into the status of pods.",
+    "pod_health_not_kept": "The API server takes the health of devices in the status of pods, and does not keep it.",
+    "pod_health_overwritten": "Somebody, such as a kubelet, keeps taking the health of devices out of pods' status.",
     "ring_copy_damaged": "A copy of the kubelet's state file in the agent's ring has gone bad and is not used.",
     "ring_not_written": "The agent cannot keep copies of the kubelet's state file.",
 }

@@ -55,6 +55,15 @@ AGENT_METRICS: tuple[Metric, ...] = (
         "Calls of the PodResources API.",
         {"method": "List, Get or GetAllocatableResources.", "code": "The gRPC status, such as OK or UNAVAILABLE."},
     ),
+    Metric(
+        "nodeops_dra_pod_health_updates_total",
+        "counter",
+        "Writes of the health of devices into the status of pods.",
+        {
+            "result": "success; not_kept: the API server does not keep it; conflict: somebody was faster, tried again; "
+            "gone: the pod is gone; denied: rights are missing; or failure."
+        },
+    ),
     *OBSERVE_METRICS,
 )
 

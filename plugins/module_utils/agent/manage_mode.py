@@ -31,6 +31,7 @@ from .kubelet_claims import read_kubelet_claims
 from .local_service import LocalService
 from .mode import Job
 from .node_pods import NodePods
+from .pod_health_writer import PodHealthWriter
 from .pod_resources import PodResources
 from .pod_resources_api import PodResourcesApi, refuse_beside_kubelet
 from .settings import ClaimSettings, KubernetesSettings, NodeSettings, kubernetes_settings
@@ -53,6 +54,7 @@ class ManageMode:
         self._place: Workplace | None = None
         self._pods: NodePods | None = None
         self._keeper: Keeper | None = None
+        self._pod_health: PodHealthWriter | None = None
 
     # Life
 
@@ -94,6 +96,10 @@ class ManageMode:
         place.fetch = self._pods.fetch
         place.pod_sources.insert(0, self._pods)
         place.more_findings.append(self._pods.findings)
+        if kubernetes.publish_health:
+            updates = self._context.metrics.counter("nodeops_dra_pod_health_updates_total")
+            self._pod_health = PodHealthWriter(place, self._pods, lambda result: updates.labels(result).inc())
+            place.more_findings.append(self._pod_health.findings)
         backoff = Backoff(cap=claims.retry_limit)
         self._keeper = place.keeper = Keeper(place, self._pods, period=claims.reconcile_period, backoff=backoff)
 
@@ -121,6 +127,8 @@ class ManageMode:
         ]
         if self._pods is not None and self._keeper is not None:
             jobs += [self._pods.run(), self._keeper.run()]
+        if self._pod_health is not None:
+            jobs.append(self._pod_health.run())
         return jobs
 
     def _state_recovered(self) -> None:

@@ -16,7 +16,7 @@ import typing as t
 from ..checkpoint.errors import DraError
 from ..checkpoint.findings import Finding
 from ..kube.backoff import Backoff
-from ..kube.client import KubeClient
+from ..kube.client import JSON_PATCH, KubeClient
 from ..kube.cluster import resolve
 from ..kube.discovery import ServedApis, discover
 from ..kube.object_index import Codec
@@ -29,6 +29,9 @@ from .api_claims import is_alive
 from .claim_request import identity
 
 log = logging.getLogger(__name__)
+
+FIELD_MANAGER = "nodeops-dra-agent"
+"""Who writes, for the API server's book on fields."""
 
 BROKEN_AFTER = 10.0
 """Seconds of failing requests after which the API counts as not followed. A server that restarts is back by then."""
@@ -118,15 +121,34 @@ class NodePods:
 
     async def fetch(self, kind: str, namespace: str, name: str) -> JsonObject:
         """One object as the API has it now (a `claim_request.Fetch`)."""
+        client, kinds = self._connected(f"{kind} {namespace}/{name} cannot be fetched", kind)
+        found: JsonObject = await client.get(kinds.resource(kind), name, namespace)
+        return found
+
+    async def patch_status(self, pod: JsonObject, operations: t.Sequence[JsonObject]) -> JsonObject:
+        """Change the status of a pod by a JSON patch; the pod as it is then. Raises `DraError`."""
+        _uid, namespace, name = identity(pod)
+        client, kinds = self._connected(f"The status of Pod {namespace}/{name} cannot be written", "Pod")
+        patched: JsonObject = await client.patch(
+            kinds.resource("Pod"),
+            list(operations),
+            name,
+            namespace,
+            kind=JSON_PATCH,
+            subresource="status",
+            field_manager=FIELD_MANAGER,
+        )
+        return patched
+
+    def _connected(self, what: str, kind: str) -> tuple[KubeClient, ServedApis]:
         if self._client is None or self._kinds is None:
             why = self.problem() or "there is no connection to the API"
             raise DraError(
-                f"{kind} {namespace}/{name} cannot be fetched: {why}.",
+                f"{what}: {why}.",
                 "It is tried again; look at the API server and the agent's credentials.",
                 kind=kind,
             )
-        found: JsonObject = await self._client.get(self._kinds.resource(kind), name, namespace)
-        return found
+        return self._client, self._kinds
 
     # Work
 

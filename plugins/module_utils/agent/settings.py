@@ -130,6 +130,13 @@ _OWN_KUBERNETES: t.Mapping[str, Schema] = {
         "sound again, and when a driver goes or returns. In the mode observe. It needs the rights to create and to "
         "patch events in the namespace default; without them the log says so once.",
     },
+    "publish_health": {
+        "type": "boolean",
+        "default": False,
+        "description": "Whether the health that drivers report of their devices goes into the status of the pods that "
+        "hold them, as a kubelet with the feature gate ResourceHealthStatus puts it there. In the mode manage. It "
+        "needs the right to patch pods/status; without it the log says so once.",
+    },
 }
 
 _KUBERNETES = connection_section("The API server whose pods the agent serves.", _OWN_KUBERNETES)
@@ -171,6 +178,7 @@ class KubernetesSettings:
 
     enabled: bool
     node_events: bool
+    publish_health: bool
     connection: ConnectionOptions
 
 

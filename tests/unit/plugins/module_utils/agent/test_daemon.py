@@ -35,12 +35,13 @@ def test_the_settings_are_described_and_fit_their_types() -> None:
     for kind, name in ((NodeSettings, "node"), (ClaimSettings, "claims")):
         settings.section(kind, name)
     kubernetes = kubernetes_settings(settings)
-    assert (kubernetes.enabled, kubernetes.node_events, kubernetes.connection) == (True, False, ConnectionOptions())
+    assert (kubernetes.enabled, kubernetes.node_events, kubernetes.publish_health) == (True, False, False)
+    assert kubernetes.connection == ConnectionOptions()
 
 
 def test_the_api_is_reached_as_by_the_controller(tmp_path: pathlib.Path) -> None:
     section, theirs = SCHEMA["properties"]["kubernetes"], CONTROLLER_SCHEMA["properties"]["cluster"]
-    assert set(section["properties"]) - set(theirs["properties"]) == {"enabled", "node_events"}
+    assert set(section["properties"]) - set(theirs["properties"]) == {"enabled", "node_events", "publish_health"}
     assert {name: section["properties"][name] for name in theirs["properties"]} == theirs["properties"]
     assert section["dependentRequired"] == theirs["dependentRequired"]
     file = tmp_path / "agent.yml"
