@@ -10,10 +10,14 @@ else takes the slow, exact way (`gojson`, `gotypes`); both ways give the same re
 from __future__ import annotations
 
 import array
+import json.decoder
 import re
 import typing as t
 
 from .formats import CRC, DATA_API_VERSION, DATA_KIND, FNV
+from .gojson import Node, replace_surrogates
+
+_scan_string = json.decoder.scanstring  # type: ignore[attr-defined]
 
 _S = r'"[^"\\\x00-\x1f\ud800-\udfff]*"'
 
@@ -106,6 +110,28 @@ def claim_end(text: str, start: int, family: str) -> int | None:
     """Where the canonical claim that begins at ``start`` ends; None if there is none."""
     claim = _CLAIMS[family].match(text, start)
     return None if claim is None else claim.end()
+
+
+_DATA = '{"Data":'
+_CHECKSUM = ',"Checksum":'
+_NUMBER_AND_END = re.compile(r"(0|[1-9][0-9]*)\}[ \t\n\r]*")
+
+
+def envelope(text: str) -> Node | None:
+    """The file in ``text`` if it is as a kubelet from 1.31 on writes it, around the text in ``Data``, else None."""
+    end = text.rfind(_CHECKSUM)
+    tail = _NUMBER_AND_END.fullmatch(text, end + len(_CHECKSUM))
+    if not text.startswith(_DATA + '"') or tail is None:
+        return None
+    try:
+        data, data_end = _scan_string(text, len(_DATA) + 1, True)
+    except json.decoder.JSONDecodeError:
+        return None
+    if data_end != end:
+        return None
+    checksum = Node("number", tail.start(1), tail.end(1), tail.group(1))
+    members = [("Data", Node("string", len(_DATA), end, replace_surrogates(data))), ("Checksum", checksum)]
+    return Node("object", 0, tail.end(1) + 1, members)
 
 
 class Identity(t.NamedTuple):

@@ -11,11 +11,11 @@ import typing as t
 from . import gojson, startup
 from .canonical import Identity
 from .claim_list import Claim
-from .entries import Entry, EntryList, members_named
+from .entries import Entry, EntryList
 from .faults import Fault, fault
 from .formats import CRC, DEVICE, FNV, FORMATS, RICHEST
 from .gojson import Node
-from .gotypes import Decoding, GoType, Map, Pointer, Slice, Struct, fold
+from .gotypes import Decoding, GoType, Map, Pointer, Slice, Struct, fold, members_named
 
 Place = str
 

@@ -15,11 +15,11 @@ from . import gojson
 from .claim_checks import spelling
 from .claim_list import Claim
 from .draft import Draft
-from .entries import Edit, Entry, members_named, object_without, splice, with_field
+from .entries import Edit, Entry, object_without, splice, with_field
 from .file_checks import check_members
 from .formats import CRC, CRC_1_35, FNV, FNV_1_27, FNV_1_30, RICHEST, Format
 from .gojson import Node
-from .gotypes import fold
+from .gotypes import fold, members_named
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,40 +16,45 @@ from .gotypes import Decoding, TooManyFaultsError, TypeFault
 OK = "ok"
 MISMATCH = "checksum_mismatch"
 WRONG_TYPE = "wrong_type"
+_SMALL = 1 << 20
+"""So many characters may have a node for every value; of a longer text nodes are made while they are looked at."""
 
 
 class Part:
     """A text that holds a list of claims: the file itself (``fnv``) or the text inside ``Data`` (``crc``).
 
     ``root`` is its node tree, a null where ``error`` says why there is none. Of a text that is wholly ``canonical``
-    only the outermost members are nodes, and there is nothing to say about its claims' spelling and types.
+    only the outermost members are nodes, and there is nothing to say about its claims' spelling and types. ``text`` is
+    empty for a file in which no list can be: one that is no JSON, or one of 1.31 and later as a kubelet writes it.
     """
 
     def __init__(self, text: str, family: str) -> None:
-        self.text = text
         self.family = family
         self.root = Node("null", 0, 0, None)
         self.error: GoSyntaxError | None = None
         self._canonical: ClaimList | None = None
-        self._lists = ListReader(family, text)
         self._decoded: dict[str, tuple[dict[str, t.Any], list[TypeFault]]] = {}
         found = canonical.split(text, family)
+        envelope = canonical.envelope(text) if family == FNV and found is None else None
         if found is not None:
             self._canonical = ClaimList(family, text, found.spans)
-            self.root = self._shallow_root(found.checksum)
-            return
-        try:
-            self.root = gojson.parse(text) if gojson.is_small(text) else lazyjson.read_root(text)
-        except GoSyntaxError as error:
-            self.error = error
+            self.root = self._shallow_root(found.checksum, len(text))
+        elif envelope is not None:
+            self.root = envelope
+        else:
+            try:
+                self.root = gojson.parse(text) if len(text) < _SMALL else lazyjson.read_root(text)
+            except GoSyntaxError as error:
+                self.error = error.alone()
+        self.text = "" if family == FNV and (envelope or self.error) else text
+        self._lists = ListReader(family, self.text)
 
     @property
     def canonical(self) -> bool:
         """Whether all of the text is as a kubelet writes it."""
         return self._canonical is not None
 
-    def _shallow_root(self, checksum: str) -> Node:
-        end = len(self.text)
+    def _shallow_root(self, checksum: str, end: int) -> Node:
         members = [("version", Node("string", 0, 0, "v1"))]
         if self.family == FNV:
             members.append(("checksum", Node("number", end - 1 - len(checksum), end - 1, checksum)))
@@ -128,17 +133,21 @@ class Document:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.text = gojson.decode_bytes(data)
         self.outer = Part(self.text, FNV)
         self.checkpoint: dict[str, t.Any] = {"Data": EMPTY_DATA, "Checksum": checksums.crc(EMPTY_DATA)}
         self.outer_faults: list[TypeFault] = []
         if self.outer.error is None:
-            into = Decoding(self.text)
+            into = Decoding(self.outer.text)
             self.checkpoint = CRC_DOCUMENT.decode(self.outer.root, self.checkpoint, "", into)
             self.outer_faults = into.faults
         self._inner: Part | None = None
         self._readings: dict[str, Reading] = {}
         self._sums: dict[str, int] = {}
+
+    @property
+    def text(self) -> str:
+        """The file as text, made anew at every look: it is as large as the file."""
+        return gojson.decode_bytes(self.data)
 
     @property
     def error(self) -> GoSyntaxError | None:

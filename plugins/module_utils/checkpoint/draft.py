@@ -15,9 +15,10 @@ import typing as t
 
 from . import checksums, gojson
 from .document import Document, Part
-from .entries import Edit, Entry, EntryList, members_named, spliced
+from .entries import Edit, Entry, EntryList, spliced
 from .formats import CRC, DATA_API_VERSION, DATA_KIND, FNV, RICHEST, Format
 from .gojson import Node
+from .gotypes import members_named
 
 Pieces = t.Iterator[str]
 

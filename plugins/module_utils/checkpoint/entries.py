@@ -12,7 +12,7 @@ from .claim_list import Claim, ClaimList, decode_claim, type_faults
 from .document import Document, Part
 from .formats import CRC, RICHEST, Format
 from .gojson import Node
-from .gotypes import TypeFault, fold
+from .gotypes import TypeFault, members_named
 
 
 class Entry:
@@ -140,7 +140,7 @@ class EntryList:
     def _find_list(self, form: Format, claims: ClaimList | None) -> Node | None:
         if self.part.canonical and claims:
             return Node("array", claims.spans.starts[0] - 1, claims.spans.ends[-1] + 1, None)
-        found = [node for key, node in self.part.root.members() if fold(key) == fold(form.list_key)]
+        found = members_named(self.part.root, form.list_key)
         return found[0] if len(found) == 1 and found[0].kind in ("array", "null") else None
 
 
@@ -171,11 +171,6 @@ def spliced(text: str, edits: t.Iterable[Edit], start: int = 0, end: int | None 
 
 def _cut(text: str, start: int, end: int) -> t.Iterator[str]:
     return (text[place : min(place + _PIECE, end)] for place in range(start, end, _PIECE))
-
-
-def members_named(node: Node, name: str) -> list[Node]:
-    """The members of an object that Go would read into the field ``name``, in file order."""
-    return [member for key, member in node.members() if fold(key) == fold(name)]
 
 
 def with_field(entry: Entry, name: str, value_text: str) -> Entry:

@@ -59,8 +59,8 @@ def _syntax_fault(document: Document, error: GoSyntaxError) -> Fault:
         return fault("truncated", place, f"The file ends in the middle of the document ({error.go_message}).", facts)
     if error.kind == "trailing_data":
         rest = document.text[error.offset :]
-        found = {item.entry.uid for item in salvage.search(rest).saved}
-        alone = found - {item.entry.uid for item in salvage.search(document.text[: error.offset]).saved}
+        found = _claims_in(rest)
+        alone = found - _claims_in(document.text[: error.offset]) if found else found
         facts.update(claims_in_rest=len(found), claims_only_in_rest=len(alone))
         text = f"{_describe_rest(rest)} after the end of the document ({error.go_message})."
         loses = f"{counted(len(alone), 'claim')} after the document that {'is' if len(alone) == 1 else 'are'} not in it"
@@ -72,6 +72,10 @@ def _syntax_fault(document: Document, error: GoSyntaxError) -> Fault:
     excerpt = document.text[error.offset : error.offset + _EXCERPT]
     text = f"The file is not JSON: {error.go_message}, at {gojson.quote(excerpt)}."
     return fault("not_json", place, text, facts)
+
+
+def _claims_in(text: str) -> set[str]:
+    return {item.entry.uid for item in salvage.search(text).saved}
 
 
 def _describe_rest(rest: str) -> str:
@@ -97,7 +101,7 @@ def _zero_bytes(data: bytes, error: GoSyntaxError) -> list[Fault]:
 
 
 def _invalid_utf8(document: Document) -> list[Fault]:
-    if document.text.isascii():
+    if document.data.isascii():
         return []
     count = sum(1 for char in document.text if "\udc80" <= char <= "\udcff")
     if not count:

@@ -46,6 +46,10 @@ class GoSyntaxError(Exception):
         self.go_message = go_message
         self.cut = cut
 
+    def alone(self) -> GoSyntaxError:
+        """The same error without the traceback and the context, which hold the text."""
+        return GoSyntaxError(self.kind, self.offset, self.go_message, self.cut)
+
 
 class Node:
     """One JSON value and the span ``text[start:end]`` it was read from.
@@ -102,22 +106,6 @@ def replace_surrogates(value: str) -> str:
 def parse(text: str) -> Node:
     """Read one document. Raises `GoSyntaxError` for everything that Go's ``json.Unmarshal`` calls a syntax error."""
     return _Scanner(text).document()
-
-
-_SMALL = 1 << 20
-
-
-def is_small(text: str) -> bool:
-    """Whether `parse` may keep a node for every value: the text is short, or nearly all of it is one string."""
-    if len(text) < _SMALL:
-        return True
-    if not text.startswith('{"Data":"'):
-        return False
-    try:
-        end: int = _scan_string(text, len('{"Data":"'), True)[1]
-    except json.decoder.JSONDecodeError:
-        return False
-    return len(text) - end < _SMALL
 
 
 def parse_at(text: str, start: int) -> Node:

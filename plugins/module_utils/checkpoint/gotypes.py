@@ -206,6 +206,11 @@ def fold(key: str) -> str:
     return key.replace("\u017f", "s").replace("\u212a", "k").lower()
 
 
+def members_named(node: Node, name: str) -> list[Node]:
+    """The members of an object that Go would read into the field ``name``, in file order."""
+    return [member for key, member in node.members() if fold(key) == fold(name)]
+
+
 class Struct(GoType):
     """A struct; keys match exactly or case-insensitively, unknown keys are skipped, the last occurrence wins."""
 

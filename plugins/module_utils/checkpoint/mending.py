@@ -11,11 +11,11 @@ from . import gojson, startup
 from .claim_checks import repeated_devices, repeated_items
 from .diagnosis import Diagnosis
 from .draft import Draft
-from .entries import Edit, Entry, members_named, object_without, splice, with_field, without_items
+from .entries import Edit, Entry, object_without, splice, with_field, without_items
 from .faults import Fault
 from .formats import DATA_API_VERSION, DATA_KIND, FNV, RICHEST
 from .gojson import Node
-from .gotypes import TypeFault
+from .gotypes import TypeFault, members_named
 
 _INDEX = re.compile(r"(?:Data\.)?(?:ClaimInfoStateList|entries)\[([0-9]+)\]")
 _FIELD = re.compile(r"\.?([^.\[\]]+)")

@@ -14,7 +14,7 @@ import typing as t
 
 from . import backups, holders, kinds, kubelet, leftovers, lock, store
 from .diagnosis import Diagnosis, diagnose
-from .entries import Contents
+from .entries import NOTHING, Contents
 from .errors import DraError
 from .faults import Fault, fault
 from .file_content import FileContent
@@ -280,10 +280,10 @@ def _steps(plan: Plan) -> Json:
 
 
 def _contents(plan: Plan) -> Json:
-    """What the file says before and after."""
+    """What the file says before and after. Takes the plan apart: what has been told is as large as what is told of it."""
+    changed, there_before, there_after = plan.changed, plan.before is not None, plan.after is not None
+    plan.before = plan.after = None
     before = content(plan.former)
-    after = content(Contents(plan.target, plan.entries), before) if plan.changed else before
-    return {
-        "before": before if plan.before is not None else {},
-        "after": after if plan.after is not None else {},
-    }
+    plan.former = NOTHING
+    after = content(Contents(plan.target, plan.entries), before) if changed else before
+    return {"before": before if there_before else {}, "after": after if there_after else {}}
