@@ -52,11 +52,12 @@ def _with_health(pod: Json) -> t.Iterator[Json]:
 def health_errors(pod: Json) -> list[fe.FieldError]:
     """What is wrong with the health of devices: it is for regular containers, and for what they asked for."""
     status = pod.get("status", {})
-    errors = []
-    for name in ("initContainerStatuses", "ephemeralContainerStatuses"):
-        for index, one in enumerate(status.get(name, ())):
-            if _HEALTH in one:
-                errors.append(fe.forbidden(f"status.{name}[{index}].{_HEALTH}", "must not be specified in container status"))
+    errors = [
+        fe.forbidden(f"status.{name}[{index}].{_HEALTH}", "must not be specified in container status")
+        for name in ("initContainerStatuses", "ephemeralContainerStatuses")
+        for index, one in enumerate(status.get(name, ()))
+        if _HEALTH in one
+    ]
     containers = {container.get("name"): container for container in pod["spec"].get("containers", ())}
     for index, one in enumerate(status.get("containerStatuses", ())):
         for place, allocated in enumerate(one.get(_HEALTH, ())):
