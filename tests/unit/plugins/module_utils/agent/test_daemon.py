@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import pathlib
 import re
 import stat
@@ -23,6 +24,8 @@ from ansible_collections.nodeops.dra.plugins.module_utils.daemon.metric_table im
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.schema import schema_faults
 from ansible_collections.nodeops.dra.plugins.module_utils.daemon.settings import default_settings, load_settings
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import ConnectionOptions
+from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.server import ApiServer
+from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.settings import ServerSettings
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import agent_process
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.node import GPU, Node, recorded
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.test_with_api import cluster
@@ -60,6 +63,18 @@ async def test_a_file_that_the_way_to_the_api_needs_is_missed_by_the_check(node:
     told = "\n".join(agent.lines)
     assert f"kubernetes.kubeconfig: found {node.root}/none.conf, which does not exist, expected a file" in told
     assert f"kubernetes.ca_cert: found {node.root}, which is no file, expected a file" in told
+
+
+@pytest.mark.asyncio
+async def test_the_api_is_reached_without_a_kubeconfig(node: Node) -> None:
+    async with ApiServer(ServerSettings(tls=True)) as server:
+        authority = server.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]
+        (node.root / "ca.crt").write_bytes(base64.b64decode(authority))
+        way = {"host": server.url, "api_key": server.token, "ca_cert": str(node.root / "ca.crt")}
+        async with agent_process(node, kubernetes={"enabled": True, **way}) as agent:
+            await agent.until("ready daemon=")
+            await agent.get_until("/readyz?verbose", 200, "[+]kubernetes ok")
+            assert await agent.end() == 0
 
 
 @pytest.mark.asyncio
