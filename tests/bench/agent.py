@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import pathlib
 import statistics
@@ -17,6 +18,7 @@ import tempfile
 import time
 import typing as t
 
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.claims import ClaimState
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.client import KubeClient
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.cluster import resolve
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.options import options_from
@@ -34,7 +36,7 @@ Json = dict[str, t.Any]
 
 RECORDED, STARTS = 1000, 3
 CLAIMS, DRIVERS = 100, 4
-SETTLE, IDLE = 10.0, 30.0
+SETTLE, IDLE = 10.0, 60.0
 START_LIMIT, IDLE_LIMIT, MEMORY_LIMIT = 2.0, 0.5, 80.0
 """Seconds to ready, percent of a core, and MB."""
 
@@ -42,7 +44,8 @@ START_LIMIT, IDLE_LIMIT, MEMORY_LIMIT = 2.0, 0.5, 80.0
 def run() -> t.Iterator[str]:
     """Measure, and give one line for each figure."""
     yield asyncio.run(_starts())
-    yield from asyncio.run(_idle())
+    for mode in ("manage", "observe"):
+        yield from asyncio.run(_idle(mode))
 
 
 def cpu_seconds(pid: int) -> float:
@@ -83,7 +86,8 @@ async def _starts() -> str:
     )
 
 
-async def _idle() -> list[str]:
+async def _idle(mode: str) -> list[str]:
+    """In the mode ``observe`` a kubelet's file has the claims."""
     async with contextlib.AsyncExitStack() as stack:
         node = _node(stack.enter_context(tempfile.TemporaryDirectory(prefix="dra-")))
         server = await stack.enter_async_context(ApiServer(ServerSettings()))
@@ -94,41 +98,52 @@ async def _idle() -> list[str]:
         names = [f"driver-{number}.test.example" for number in range(DRIVERS)]
         for name in names:
             await stack.enter_async_context(node.driver(name, devices=CLAIMS))
-        for number in range(CLAIMS):
+        made = [
             await _pod(server, client, f"p-{number}", names[number % DRIVERS], f"dev-{number}")
+            for number in range(CLAIMS)
+        ]
         kubernetes = {"enabled": True, "kubeconfig": str(node.root / "kubeconfig")}
         claims = {"reconcile_period": 60}
-        agent = await stack.enter_async_context(agent_process(node, kubernetes=kubernetes, claims=claims))
+        if mode == "observe":
+            node.kubelet_has(*made)
+            for claim in made:
+                for driver, devices in claim.drivers.items():
+                    node.spec(claim.uid, *(device.device_name for device in devices or ()), driver=driver)
+        agent = await stack.enter_async_context(
+            agent_process(node, node={"mode": mode}, kubernetes=kubernetes, claims=claims)
+        )
         await agent.until("ready daemon=")
-        for _number in range(CLAIMS):
+        for _number in range(CLAIMS if mode == "manage" else 0):
             await agent.until("pod prepared pod=")
-        return await _watched(agent)
+        return await _watched(agent, mode)
 
 
-async def _watched(agent: AgentProcess) -> list[str]:
+async def _watched(agent: AgentProcess, mode: str) -> list[str]:
     pid = agent.child.pid
     await asyncio.sleep(SETTLE)
     start, before = time.monotonic(), cpu_seconds(pid)
     await asyncio.sleep(IDLE)
     share = 100 * (cpu_seconds(pid) - before) / (time.monotonic() - start)
-    what = f"{CLAIMS} claims prepared, {DRIVERS} drivers, API followed"
+    what = f"mode {mode}, {CLAIMS} claims prepared, {DRIVERS} drivers, API followed"
     return [
         f"idle, {what}: {share:.2f} % of a core over {IDLE:g} s (target < {IDLE_LIMIT:g} %)",
         f"memory, {what}: {memory(pid):.0f} MB resident (target < {MEMORY_LIMIT:g} MB)",
     ]
 
 
-async def _pod(server: ApiServer, client: KubeClient, name: str, driver: str, of_driver: str) -> None:
-    """A pod on the node with a claim of its own, allocated and reserved."""
+async def _pod(server: ApiServer, client: KubeClient, name: str, driver: str, of_driver: str) -> ClaimState:
+    """A pod on the node with a claim of its own, allocated and reserved; what a kubelet records of it."""
     uses = [{"name": "c", "resourceClaimName": name}]
     container = {"name": "main", "image": "i", "resources": {"claims": [{"name": "c"}]}}
     spec: Json = {"nodeName": "node-1", "containers": [container], "resourceClaims": uses}
     pod = server.seed("v1", "pods", {"metadata": {"name": name}, "spec": spec}, "default")
     requests = [{"name": "r0", "exactly": {"deviceClassName": "any"}}]
     claim: Json = {"metadata": {"name": name}, "spec": {"devices": {"requests": requests}}}
-    server.seed("resource.k8s.io/v1", "resourceclaims", claim, "default")
+    uid = server.seed("resource.k8s.io/v1", "resourceclaims", claim, "default")["metadata"]["uid"]
     status: Json = {
         "reservedFor": [{"resource": "pods", "name": name, "uid": pod["metadata"]["uid"]}],
         "allocation": {"devices": {"results": [device(of_driver, driver)]}},
     }
     await client.patch(resource_of("ResourceClaim"), {"status": status}, name, "default", subresource="status")
+    state = recorded(uid, name, of_driver, pods=[pod["metadata"]["uid"]], driver=driver)
+    return dataclasses.replace(state, namespace="default")
