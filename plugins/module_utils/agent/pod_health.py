@@ -40,13 +40,13 @@ def known_health(pod: JsonObject, statuses: Statuses) -> PodHealth:
 
 
 def shown_health(pod: JsonObject, wanted: PodHealth) -> PodHealth:
-    """What the pod's status has in the place of ``wanted``; entries of others, such as device plugins, left out."""
+    """What the pod's status has in the place of ``wanted`` and in its order, whatever else stands there."""
     shown = {}
     for status in _container_statuses(pod):
         name = status.get("name", "")
         if name in wanted:
-            entries = {entry["name"] for entry in wanted[name]}
-            shown[name] = [one for one in status.get(FIELD) or () if one.get("name") in entries]
+            present = {one.get("name"): one for one in status.get(FIELD) or ()}
+            shown[name] = [present[one["name"]] for one in wanted[name] if one["name"] in present]
     return shown
 
 

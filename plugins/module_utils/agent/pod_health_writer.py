@@ -91,6 +91,7 @@ class PodHealthWriter:
         )
         self._throttle = Throttle(self._pace.requests_per_second, self._pace.burst)
         self._written: dict[str, _Written] = {}
+        self._not_before: dict[str, float] = {}  # after failures: news of the pod do not make it any sooner
         self._in_doubt = True
         self._denied: ForbiddenError | None = None
         self._denied_until = 0.0
@@ -99,7 +100,7 @@ class PodHealthWriter:
     async def run(self) -> None:
         """Work until cancelled."""
         store, health = self._pods.store, self._place.manager.health
-        handler = Handler(added=self._pod_seen, updated=lambda _old, pod: self._pod_seen(pod), deleted=self._pod_gone)
+        handler = Handler(added=self._pod_seen, updated=lambda _old, pod: self._pod_seen(pod), deleted=self._pod_seen)
         with contextlib.ExitStack() as stack:
             stack.callback(self._queue.shut_down)
             stack.callback(health.listen(self._health_changed))
@@ -132,11 +133,6 @@ class PodHealthWriter:
 
     def _pod_seen(self, pod: JsonObject) -> None:
         self._queue.add_after(identity(pod)[0], self._pace.settle)
-
-    def _pod_gone(self, pod: JsonObject) -> None:
-        uid = identity(pod)[0]
-        self._written.pop(uid, None)
-        self._queue.forget(uid)
 
     def _health_changed(self, changes: t.Sequence[HealthChange]) -> None:
         """Look at the pods that hold one of these devices (kubelet: ``HandleWatchResourcesStream``)."""
@@ -184,7 +180,10 @@ class PodHealthWriter:
     async def _bring(self, uid: str) -> None:
         """Do what is due for a pod."""
         pod = self._pods.store.by_uid(uid)
-        if pod is None or not is_alive(pod):
+        if pod is None:
+            self._forget(uid)
+            return
+        if not is_alive(pod):
             return  # what is known of a device when its pod ends stays in the status
         last = self._written.get(uid)
         if last is not None and last.is_newer_than(pod):
@@ -203,7 +202,7 @@ class PodHealthWriter:
                 last.lost = None
             return
         now = asyncio.get_running_loop().time()
-        due = self._denied_until
+        due = max(self._denied_until, self._not_before.get(uid, 0.0))
         if last is not None and last.wanted == wanted:
             due = max(due, self._overwritten(last, now))
         if due > now:
@@ -241,9 +240,15 @@ class PodHealthWriter:
         again = 0 if last is None else last.overwritten + (last.lost is not None)
         kept = shown_health(answer, wanted)
         self._written[uid] = _Written(wanted, kept, _version(pod), _version(answer), loop.time(), again)
+        self._not_before.pop(uid, None)
         self._queue.forget(uid)
         self._allowed()
         self._tell(uid, same_health(kept, wanted), again)
+
+    def _forget(self, uid: str) -> None:
+        self._written.pop(uid, None)
+        self._not_before.pop(uid, None)
+        self._queue.forget(uid)
 
     # Telling
 
@@ -261,6 +266,7 @@ class PodHealthWriter:
         self._count("failure")
         first = self._queue.failures(uid) == 0
         delay = self._queue.add_rate_limited(uid)
+        self._not_before[uid] = asyncio.get_running_loop().time() + delay
         if first:
             log.warning("pod health could not be written pod=%s retry_in=%.1f error=%s", self._name(uid), delay, error)
 

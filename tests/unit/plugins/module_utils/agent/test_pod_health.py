@@ -78,6 +78,9 @@ def test_entries_keep_their_places() -> None:
     (_test, add) = health_patch(before, {"main": [entry("claim:nic"), entry(health="Unknown")]})
     assert [one["name"] for one in add["value"]] == ["claim:gpu/r0", "example.com/dev", "claim:nic"]
     assert add["value"][0] == entry(health="Unknown")
+    wanted = {"main": [entry("claim:nic"), entry()]}
+    other_way_round = pod(status("main", entry(), PLUGIN, entry("claim:nic")))
+    assert shown_health(other_way_round, wanted) == wanted, "the order of entries is nobody's business"
 
 
 def test_in_doubt_a_status_keeps_what_it_knows() -> None:
