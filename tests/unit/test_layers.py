@@ -43,7 +43,7 @@ THIRD_PARTY = {
 # ansible is there whenever these run, so they may import it at the top.
 ANSIBLE_LAYERS = {"bridge"}
 ANSIBLE_PLUGINS = {"action", "doc_fragments", "modules"}
-CONTROL_PLUGINS = {"action", "plugin_utils"}
+CONTROL_PLUGINS = {"action", "filter", "plugin_utils"}
 
 
 @dataclasses.dataclass(frozen=True)
