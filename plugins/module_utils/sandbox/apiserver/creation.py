@@ -1,12 +1,12 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""POST: new objects, bindings, access reviews."""
+"""POST: new objects, bindings, evictions, access reviews."""
 
 from __future__ import annotations
 
 import typing as t
 
-from . import intake, managed_fields, rights
+from . import intake, managed_fields, removal, rights
 from .cluster import Answer, Cluster
 from .failures import already_exists, bad_request, conflict
 from .field_errors import invalid_object
@@ -29,10 +29,12 @@ _NOT_FROM_CLIENTS = (
 
 
 def create(cluster: Cluster, request: ApiRequest, data: bytes) -> Answer:
-    """A POST on a collection or on a pod's binding."""
+    """A POST on a collection, or on a pod's binding or eviction."""
     value = intake.decode(request, data)
     if request.subresource == "binding":
         return bind(cluster, request, value)
+    if request.subresource == "eviction":
+        return removal.evict(cluster, request, value)
     cleaned, warnings = intake.clean(cluster, request, intake.check_type(request, value))
     if request.served.kind.kind == "SelfSubjectAccessReview":
         cleaned["status"] = rights.review(request.user, cleaned.get("spec", {}))

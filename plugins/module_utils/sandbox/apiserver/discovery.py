@@ -144,7 +144,9 @@ def _entries(served: Served) -> list[Json]:
     entries = [entry]
     if kind.plural == "pods":
         binding = {"name": "pods/binding", "singularName": "", "namespaced": True, "kind": "Binding"}
+        eviction = {"name": "pods/eviction", "singularName": "", "namespaced": True, "kind": "Eviction"}
         entries.append({**binding, "verbs": ["create"]})
+        entries.append({**eviction, "group": "policy", "version": "v1", "verbs": ["create"]})
     if kind.status:
         status = {"name": f"{kind.plural}/status", "singularName": "", "namespaced": kind.namespaced}
         entries.append({**status, "kind": kind.kind, "verbs": list(STATUS_VERBS)})

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
-"""DELETE: grace, finalizers, preconditions, propagation, and whole collections."""
+"""DELETE: grace, finalizers, preconditions, propagation, whole collections; and the eviction of pods."""
 
 from __future__ import annotations
 
@@ -76,6 +76,22 @@ def delete(cluster: Cluster, request: ApiRequest, data: bytes) -> Answer:
     details = details_of(kind.group, kind.plural, record.name, uid=record.uid)
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return Answer(200, to_bytes(status))
+
+
+def evict(cluster: Cluster, request: ApiRequest, value: t.Any) -> Answer:
+    """A POST on a pod's eviction. There are no disruption budgets here: a ``throttle`` fault stands for one."""
+    eviction = value if isinstance(value, dict) else {}
+    if eviction.get("kind", "Eviction") != "Eviction" or eviction.get("apiVersion", "policy/v1") != "policy/v1":
+        raise bad_request(
+            f'no kind "{eviction.get("kind", "")}" is registered for version "{eviction.get("apiVersion", "")}"'
+        )
+    if (eviction.get("metadata") or {}).get("name") != request.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    options = options_of(request, to_bytes(eviction.get("deleteOptions") or {}))
+    record = cluster.get(request.served.kind, request.key)
+    delete_record(cluster, request.served.kind, record, options)
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return Answer(201, to_bytes(status))
 
 
 def delete_collection(cluster: Cluster, request: ApiRequest, data: bytes) -> Answer:

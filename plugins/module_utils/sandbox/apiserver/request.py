@@ -114,7 +114,7 @@ def verb_of(method: str, place: Place, query: t.Mapping[str, str]) -> str:
     """The verb as rights know it. ApiError 405 when the kind does not have it, 404 for an unknown subresource."""
     kind = place.served.kind
     if place.subresource:
-        if place.subresource == "binding" and kind.plural == "pods" and method == "POST":
+        if place.subresource in ("binding", "eviction") and kind.plural == "pods" and method == "POST":
             return "create"
         if place.subresource != "status" or not kind.status:
             raise no_such_path()
