@@ -199,6 +199,15 @@ claims:
       returned: always
       type: str
       sample: its CDI files
+    lost_record:
+      description:
+        - What is missing in the kubelet's state file although the claim was prepared here for a pod that is alive, as
+          O(nodeops.dra.checkpoint#module:add_claims) takes it. The devices of a driver are null where its answer cannot
+          be told any more.
+        - Null if nothing is missing, and without O(with_api) and O(node_name).
+      returned: always
+      type: dict
+      sample: null
     findings:
       description: The codes of the findings about this claim.
       returned: always

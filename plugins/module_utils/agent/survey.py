@@ -16,6 +16,7 @@ from ..resource.view import JsonObject
 from .api_claims import ApiClaim, api_claim, is_alive, names_in_use
 from .claim_request import identity
 from .disagreements import contradictions, label, overlaps
+from .kubelet_record import lost_record
 from .record_report import container_arguments, record_report
 from .sources import Sources
 
@@ -41,8 +42,10 @@ def survey(sources: Sources) -> Json:
         for one in (report, reports[overlap.facts["other_uid"]]):
             one["findings"] = sorted({*one["findings"], overlap.code})
     findings += _orphans(sources, reports, {*recorded, *in_api})
+    objects = {identity(claim)[0]: claim for claim in sources.claims or ()}
     for uid, report in reports.items():
         report["waits_for"] = _waits_for(report, in_api.get(uid))
+        report["lost_record"] = lost_record(objects[uid], in_api[uid], sources, pods) if uid in in_api else None
     ordered = sorted(reports.values(), key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
     return {"claims": ordered, "findings": [item.to_dict() for item in findings]}
 
