@@ -10,14 +10,11 @@ else takes the slow, exact way (`gojson`, `gotypes`); both ways give the same re
 from __future__ import annotations
 
 import array
-import json.decoder
 import re
 import typing as t
 
 from .formats import CRC, DATA_API_VERSION, DATA_KIND, FNV
-from .gojson import Node, replace_surrogates
-
-_scan_string = json.decoder.scanstring  # type: ignore[attr-defined]
+from .gojson import Node
 
 _S = r'"[^"\\\x00-\x1f\ud800-\udfff]*"'
 
@@ -112,26 +109,32 @@ def claim_end(text: str, start: int, family: str) -> int | None:
     return None if claim is None else claim.end()
 
 
-_DATA = '{"Data":'
-_CHECKSUM = ',"Checksum":'
-_NUMBER_AND_END = re.compile(r"(0|[1-9][0-9]*)\}[ \t\n\r]*")
+_DATA = b'{"Data":'
+_CHECKSUM = b',"Checksum":'
+_NUMBER_AND_END = re.compile(rb"(0|[1-9][0-9]*)\}[ \t\n\r]*")
+_NO_TEXT = re.compile(rb"[^\x20-\x7f]")
 
 
-def envelope(text: str) -> Node | None:
-    """The file in ``text`` if it is as a kubelet from 1.31 on writes it, around the text in ``Data``, else None."""
-    end = text.rfind(_CHECKSUM)
-    tail = _NUMBER_AND_END.fullmatch(text, end + len(_CHECKSUM))
-    if not text.startswith(_DATA + '"') or tail is None:
+def envelope(data: bytes, start: int, end: int) -> Node | None:
+    """The file in ``data[start:end]`` if it is as a kubelet from 1.31 on writes it around a text that needs no escapes
+    but those of quotes, else None.
+
+    The text is taken from the bytes, so that it is in memory once.
+    """
+    first, last = start + len(_DATA), data.rfind(_CHECKSUM, start, end)
+    tail = _NUMBER_AND_END.fullmatch(data, last + len(_CHECKSUM), end)
+    if tail is None or not data.startswith(_DATA, start) or _NO_TEXT.search(data, start, last):
         return None
-    try:
-        data, data_end = _scan_string(text, len(_DATA) + 1, True)
-    except json.decoder.JSONDecodeError:
+    quotes = data.count(b'\\"', first, last)
+    if data.count(b'"', first, last) != quotes + 2 or (data[first : first + 1], data[last - 1 : last]) != (b'"', b'"'):
         return None
-    if data_end != end:
+    inside = data.replace(b'\\"', b'"')
+    if inside.find(b"\\", first, last - quotes) >= 0:
         return None
-    checksum = Node("number", tail.start(1), tail.end(1), tail.group(1))
-    members = [("Data", Node("string", len(_DATA), end, replace_surrogates(data))), ("Checksum", checksum)]
-    return Node("object", 0, tail.end(1) + 1, members)
+    text = str(memoryview(inside)[first + 1 : last - 1 - quotes], "ascii")
+    checksum = Node("number", tail.start(1) - start, tail.end(1) - start, str(tail.group(1), "ascii"))
+    members = [("Data", Node("string", first - start, last - start, text)), ("Checksum", checksum)]
+    return Node("object", 0, checksum.end + 1, members)
 
 
 class Identity(t.NamedTuple):

@@ -155,10 +155,10 @@ def _sound_part(document: Document) -> Document | None:
     """The document inside a file that has a byte order mark before it or something else behind it."""
     data = document.data
     if data.startswith(file_checks.BYTE_ORDER_MARK):
-        inner = Document(data[len(file_checks.BYTE_ORDER_MARK) :])
+        inner = Document(data, start=len(file_checks.BYTE_ORDER_MARK))
         return inner if inner.error is None else None
     if document.error is not None and document.error.kind == "trailing_data":
-        return Document(encode_text(document.text[: document.error.offset]))
+        return Document(data, end=len(encode_text(document.text[: document.error.offset])))
     return None
 
 

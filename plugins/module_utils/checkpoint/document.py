@@ -25,28 +25,25 @@ class Part:
 
     ``root`` is its node tree, a null where ``error`` says why there is none. Of a text that is wholly ``canonical``
     only the outermost members are nodes, and there is nothing to say about its claims' spelling and types. ``text`` is
-    empty for a file in which no list can be: one that is no JSON, or one of 1.31 and later as a kubelet writes it.
+    empty for a file in which no list can be: one that is no JSON, or one whose nodes are given as ``root``.
     """
 
-    def __init__(self, text: str, family: str) -> None:
+    def __init__(self, text: str, family: str, root: Node | None = None) -> None:
         self.family = family
-        self.root = Node("null", 0, 0, None)
+        self.root = root or Node("null", 0, 0, None)
         self.error: GoSyntaxError | None = None
         self._canonical: ClaimList | None = None
         self._decoded: dict[str, tuple[dict[str, t.Any], list[TypeFault]]] = {}
         found = canonical.split(text, family)
-        envelope = canonical.envelope(text) if family == FNV and found is None else None
         if found is not None:
             self._canonical = ClaimList(family, text, found.spans)
             self.root = self._shallow_root(found.checksum, len(text))
-        elif envelope is not None:
-            self.root = envelope
-        else:
+        elif root is None:
             try:
                 self.root = gojson.parse(text) if len(text) < _SMALL else lazyjson.read_root(text)
             except GoSyntaxError as error:
                 self.error = error.alone()
-        self.text = "" if family == FNV and (envelope or self.error) else text
+        self.text = "" if family == FNV and self.error else text
         self._lists = ListReader(family, self.text)
 
     @property
@@ -129,11 +126,16 @@ class Reading:
 
 
 class Document:
-    """One ``dra_manager_state``, as bytes and as each family of kubelets sees it."""
+    """One ``dra_manager_state``, as bytes and as each family of kubelets sees it.
 
-    def __init__(self, data: bytes) -> None:
+    ``start`` and ``end`` tell that only a part of the bytes is meant.
+    """
+
+    def __init__(self, data: bytes, start: int = 0, end: int | None = None) -> None:
         self.data = data
-        self.outer = Part(self.text, FNV)
+        self._span = slice(start, len(data) if end is None else end)
+        envelope = canonical.envelope(data, start, self._span.stop)
+        self.outer = Part(self.text if envelope is None else "", FNV, envelope)
         self.checkpoint: dict[str, t.Any] = {"Data": EMPTY_DATA, "Checksum": checksums.crc(EMPTY_DATA)}
         self.outer_faults: list[TypeFault] = []
         if self.outer.error is None:
@@ -147,7 +149,7 @@ class Document:
     @property
     def text(self) -> str:
         """The file as text, made anew at every look: it is as large as the file."""
-        return gojson.decode_bytes(self.data)
+        return gojson.decode_bytes(memoryview(self.data)[self._span])
 
     @property
     def error(self) -> GoSyntaxError | None:

@@ -80,9 +80,9 @@ class Node:
         return found
 
 
-def decode_bytes(data: bytes) -> str:
+def decode_bytes(data: bytes | memoryview) -> str:
     """The text of a file; bytes that are not UTF-8 become lone surrogates, so that ``encode_text`` is its inverse."""
-    return data.decode("utf-8", "surrogateescape")
+    return str(data, "utf-8", "surrogateescape")
 
 
 def encode_text(text: str) -> bytes:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import typing as t
 
 from .claim_list import Claim
@@ -15,8 +16,8 @@ from .formats import CRC, RELEASES
 Json = dict[str, t.Any]
 
 
-Names = dict[str, str]
-"""Each name that was met, so that those of drivers, pools and requests are in memory once for all claims."""
+Names = dict[t.Any, t.Any]
+"""What was met and is likely to come again, names and lists of names: in memory once for all claims."""
 
 
 def claim_report(entry: Entry, names: Names | None = None) -> Json:
@@ -32,14 +33,13 @@ def claim_report(entry: Entry, names: Names | None = None) -> Json:
     drivers = []
     for driver in drivers_of(entry.family, fields):
         devices = _devices(entry.family, fields, driver, names)
-        drivers.append({"name": names.setdefault(driver, driver), "devices": devices})
-    namespace = fields["Namespace"]
+        drivers.append({"name": _once(names, driver), "devices": devices})
     return {
         "uid": fields["ClaimUID"],
         "name": fields["ClaimName"],
-        "namespace": names.setdefault(namespace, namespace),
+        "namespace": _once(names, fields["Namespace"]),
         "pods": None if pods is None else sorted(pods),
-        "class_name": fields.get("ClassName"),
+        "class_name": _once(names, fields.get("ClassName")),
         "drivers": drivers,
     }
 
@@ -47,27 +47,37 @@ def claim_report(entry: Entry, names: Names | None = None) -> Json:
 def _devices(family: str, fields: Claim, driver: str, names: Names) -> list[Json] | None:
     if family != CRC:
         cdi = (fields["CDIDevices"] or {}).get(driver)
-        return None if cdi is None else [_device("", "", None, (), [name]) for name in cdi]
+        return None if cdi is None else [_device(names, "", "", None, (), [name]) for name in cdi]
     devices = fields["DriverState"][driver]["Devices"]
     if devices is None:
         return None
-    reports = []
-    for device in devices:
-        pool = device["PoolName"]
-        requests = [names.setdefault(name, name) for name in device["RequestNames"] or ()]
-        cdi = device["CDIDeviceIDs"] or []
-        reports.append(_device(names.setdefault(pool, pool), device["DeviceName"], device["ShareID"], requests, cdi))
-    return reports
+    return [
+        _device(
+            names, item["PoolName"], item["DeviceName"], item["ShareID"], item["RequestNames"], item["CDIDeviceIDs"]
+        )
+        for item in devices
+    ]
 
 
-def _device(pool: str, device: str, share_id: str | None, requests: t.Iterable[str], cdi: t.Iterable[str]) -> Json:
+def _device(
+    names: Names,
+    pool: str,
+    device: str,
+    share_id: str | None,
+    requests: t.Iterable[str] | None,
+    cdi: t.Iterable[str] | None,
+) -> Json:
     return {
-        "pool": pool,
+        "pool": _once(names, pool),
         "device": device,
         "share_id": share_id,
-        "requests": list(requests),
-        "cdi_devices": list(cdi),
+        "requests": names.setdefault(tuple(requests or ()), list(requests or ())),
+        "cdi_devices": list(cdi or ()),
     }
+
+
+def _once(names: Names, name: str | None) -> t.Any:
+    return names.setdefault(name, name)
 
 
 def claims_report(entries: t.Iterable[Entry], like: t.Iterable[Json] = ()) -> list[Json]:
@@ -78,7 +88,8 @@ def claims_report(entries: t.Iterable[Entry], like: t.Iterable[Json] = ()) -> li
     known = {claim["uid"]: claim for claim in like}
     names: Names = {}
     reports = [_shared(claim, known.get(claim["uid"])) for claim in (claim_report(entry, names) for entry in entries)]
-    reports.sort(key=lambda claim: (claim["namespace"], claim["name"], claim["uid"]))
+    for key in ("uid", "name", "namespace"):  # one after the other: a key of all three would be as much again
+        reports.sort(key=operator.itemgetter(key))
     return reports
 
 

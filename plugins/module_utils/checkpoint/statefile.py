@@ -280,7 +280,7 @@ def _steps(plan: Plan) -> Json:
 
 
 def _contents(plan: Plan) -> Json:
-    """What the file says before and after. Takes the plan apart: what has been told is as large as what is told of it."""
+    """What the file says before and after. Takes the plan apart: its parts are as large as what is told of them."""
     changed, there_before, there_after = plan.changed, plan.before is not None, plan.after is not None
     plan.before = plan.after = None
     before = content(plan.former)
