@@ -17,7 +17,7 @@ from workspace import BUILD, ROOT
 
 # Their tests must pass on the oldest Python of a managed node too (see the README).
 LAYER_TESTS = "tests/unit/plugins/module_utils"
-NODE_LAYERS = ("checkpoint", "cdi", "resource", "bridge", "agent/preflight")
+NODE_LAYERS = ("checkpoint", "cdi", "resource", "bridge", "agent/preflight", "agent/prerequisites")
 # Of their tests, those that measure memory and time or try every damage and every moment to die: they are about what is
 # done and not about the Python that does it, so that once is enough.
 ONCE = (

@@ -64,7 +64,9 @@ def containerd_settings(node: Node, path: str, version: tuple[int, int] | None) 
     if settings.problems:
         return settings
     answers = [
-        _answer(merge([table for one in reading for table in _tables_of(one)]), version, _newest(reading))
+        _answer(
+            merge([table for one in reading if (table := cri_table_of(one)) is not None]), version, _newest(reading)
+        )
         for reading in readings
         for merge in (_last, _merged)
     ]
@@ -85,7 +87,7 @@ def _default_imports(node: Node, settings: CdiSettings) -> list[Table]:
 
 
 def _newest(documents: t.Sequence[Table]) -> int:
-    return max((_version_of(document) for document in documents), default=0)
+    return max((version_of(document) for document in documents), default=0)
 
 
 def _load(node: Node, path: str, settings: CdiSettings) -> list[Table]:
@@ -130,17 +132,31 @@ def _imports(node: Node, parent: str, patterns: t.Sequence[str]) -> list[str]:
     return found
 
 
-def _version_of(document: Table) -> int:
+def version_of(document: Table) -> int:
+    """The version of the format that a file says it has."""
     version = document.get("version", 1)
     return version if isinstance(version, int) else 1
 
 
-def _tables_of(document: Table) -> t.Iterator[Table]:
+def cri_table_name(version: int) -> str:
+    """The plugin whose table has the CDI settings, in a file of that version."""
+    return _TABLES.get(max(version, 1), _NEW_TABLE)
+
+
+def cri_table_of(document: Table) -> Table | None:
+    """The table with the CDI settings, None where the file has not even a part of it."""
     plugins = document.get("plugins")
-    version = _version_of(document)
-    table = plugins.get(_TABLES.get(max(version, 1), _NEW_TABLE)) if isinstance(plugins, dict) else None
-    if isinstance(table, dict):
-        yield table
+    table = plugins.get(cri_table_name(version_of(document))) if isinstance(plugins, dict) else None
+    return table if isinstance(table, dict) else None
+
+
+def drop_in_directory(path: str, document: Table) -> str | None:
+    """The directory from which the main file imports every ``*.toml``, None if there is no such."""
+    for pattern in texts(document.get("imports", [])) or []:
+        directory, name = os.path.split(os.path.normpath(os.path.join(os.path.dirname(path), pattern)))
+        if name == "*.toml" and "*" not in directory:
+            return directory
+    return None
 
 
 def _is_disabled(document: Table, version: tuple[int, int] | None) -> bool:

@@ -51,7 +51,8 @@ _PROGRAMS: t.Final[t.Mapping[str, t.Sequence[str]]] = {
     "cri-o": ("/usr/bin/crio", "/usr/local/bin/crio"),
     "podman": ("/usr/bin/podman", "/usr/local/bin/podman"),
 }
-_EDIT: t.Final[t.Mapping[str, str]] = {
+#: How CDI is switched on in each distribution's containerd; its file is filled in.
+EDIT: t.Final[t.Mapping[str, str]] = {
     "": "Set enable_cdi = true in the table of the CRI plugin in {0}",
     "k3s": "Set enable_cdi = true in config.toml.tmpl (config-v3.toml.tmpl with containerd 2) beside {0}",
     "rke2": "Set enable_cdi = true in config.toml.tmpl (config-v3.toml.tmpl with containerd 2) beside {0}",
@@ -122,7 +123,7 @@ def _running(node: Node, process: Process) -> Runtime | None:
         file = option(words, "config") or DEFAULT_FILE
         if "/docker/" in file:
             return None  # docker's own, of no use to a kubelet
-        distribution = _distribution(file, process.executable or "")
+        distribution = distribution_of(file, process.executable or "")
         settings = containerd_settings(node, file, release(version))
         socket = option(words, "address")
     socket = (socket or _SOCKETS[name]).rpartition("://")[2]
@@ -157,7 +158,8 @@ def _long_options(words: t.Sequence[str]) -> list[str]:
     return [short.get(word, word) for word in words]
 
 
-def _distribution(*paths: str) -> str:
+def distribution_of(*paths: str) -> str:
+    """The distribution that one of these files belongs to, empty for none."""
     return next((name for name, mark in _MARKS.items() if any(mark in path for path in paths)), "")
 
 
@@ -242,7 +244,7 @@ def _cdi_findings(runtime: Runtime) -> t.Iterator[Finding]:
     if runtime.settings.cdi is False:
         if runtime.name == "containerd":
             what = "CDI is off in {0}: claims are prepared, and their devices do not reach the containers."
-            edit = _EDIT[runtime.distribution].format(place)
+            edit = EDIT[runtime.distribution].format(place)
             remedy = f"{edit} and restart it, after a drain where pods must not notice."
         else:
             what = "{0} reads CDI specs from no directory, so devices do not reach the containers."

@@ -7,6 +7,7 @@ Strict: what it does not know is an error, and nothing is ever read halfway. Dat
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 import typing as t
@@ -32,6 +33,21 @@ class NoTomlError(DraError):
     """A text is no TOML, or more than this reader understands. The message ends a sentence about the file."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """A header or a pair: where it is, in lines counted from 0, and what it names.
+
+    ``keys`` begin at the document's root, ``own_keys`` are those that are written there. ``header`` is ``[``, ``[[`` or
+    empty for a pair.
+    """
+
+    first_line: int
+    last_line: int
+    header: str
+    keys: tuple[str, ...]
+    own_keys: tuple[str, ...]
+
+
 def read_toml(text: str) -> Table:
     """The document as tables, lists and values. Raises NoTomlError, never anything else."""
     if sys.version_info >= (3, 11):
@@ -49,8 +65,16 @@ def read_plain_toml(text: str) -> Table:
     return _Reader(text.replace("\r\n", "\n")).document()
 
 
+def statements(text: str) -> list[Statement]:
+    """Every header and pair of a document, in order. Raises NoTomlError."""
+    reader = _Reader(text.replace("\r\n", "\n"))
+    reader.document()
+    return reader.statements
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
+        self.statements: list[Statement] = []
         self._text = text
         self._at = 0
         self._depth = 0
@@ -61,19 +85,26 @@ class _Reader:
     def document(self) -> Table:
         root: Table = {}
         current = root
+        inside: tuple[str, ...] = ()
         while True:
             self._skip_lines()
             if self._at >= len(self._text):
                 return root
+            start, header = self._at, ""
             if self._take("["):
-                current = self._header(root)
+                header = "[[" if self._peek() == "[" else "["
+                current, keys = self._header(root)
+                inside = ()
             else:
-                self._pair(current)
+                keys = self._pair(current)
+            first, last = (self._text.count("\n", 0, place) for place in (start, self._at))
+            self.statements.append(Statement(first, last, header, (*inside, *keys), tuple(keys)))
+            inside = tuple(keys) if header else inside
             self._end_of_line()
 
     # Statements
 
-    def _header(self, root: Table) -> Table:
+    def _header(self, root: Table) -> tuple[Table, list[str]]:
         is_list = self._take("[")
         self._skip()
         keys = self._key()
@@ -84,15 +115,15 @@ class _Reader:
             if id(table) in self._named:
                 raise self._wrong(f"the table {'.'.join(keys)} is there twice")
             self._named.add(id(table))
-            return table
+            return table, keys
         entries = parent.setdefault(keys[-1], [])
         if not isinstance(entries, list) or id(entries) in self._whole:
             raise self._wrong(f"{'.'.join(keys)} is there as something else")
         entries.append({})
         new: Table = entries[-1]
-        return new
+        return new, keys
 
-    def _pair(self, table: Table) -> None:
+    def _pair(self, table: Table) -> list[str]:
         keys = self._key()
         self._expect("=")
         self._skip()
@@ -101,6 +132,7 @@ class _Reader:
         if keys[-1] in place:
             raise self._wrong(f"the key {'.'.join(keys)} is there twice")
         place[keys[-1]] = value
+        return keys
 
     def _inner(self, table: Table, keys: t.Sequence[str]) -> Table:
         for key in keys:
