@@ -58,6 +58,9 @@ def _put(
         line = f"{_indent(marked, pair.first_line)}{_dotted(pair.own_keys)} = {_value(value)}"
         marked.replace(pair.first_line, pair.last_line, [line])
     if new and header is None:
+        # A table of dotted keys, which stand outside of it, can have no header. Only strict readers say so.
+        if any(len(one.keys) - len(one.own_keys) < len(table) < len(one.keys) for one in _below(found, table)):
+            raise _not_here(table, new)
         marked.insert(len(marked.lines), rendered(table, new))
     elif new and header is not None:
         first = next((one for one in found if not one.header and one.keys[:-1] == table), None)
