@@ -79,10 +79,18 @@ def _verify(before: Table, result: str, table: t.Sequence[str], wanted: t.Mappin
     except NoTomlError:
         same = False
     if not same:
-        names = ", ".join(wanted)
-        raise NotEditableError(
-            f"has the table {_dotted(table)} in a form in which {names} cannot be set here.", _BY_HAND
-        )
+        raise _not_here(table, wanted)
+
+
+def _not_here(table: t.Sequence[str], wanted: t.Iterable[str]) -> NotEditableError:
+    return NotEditableError(
+        f"has the table {_dotted(table)} in a form in which {', '.join(wanted)} cannot be set here.", _BY_HAND
+    )
+
+
+def _below(found: t.Sequence[Statement], table: tuple[str, ...]) -> t.Iterator[Statement]:
+    """The pairs in the table and in those inside of it."""
+    return (one for one in found if not one.header and one.keys[: len(table)] == table)
 
 
 def _table(document: Table, table: t.Sequence[str]) -> Table:
