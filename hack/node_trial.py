@@ -63,7 +63,7 @@ def try_out(python: pathlib.Path, wheels: pathlib.Path, archive: NodeArchive, fo
     for daemon in DAEMONS:
         run([node_python, "-m", f"{MODULES}.{daemon}", "--version"], folder, code)
         run([node_python, "-m", f"{MODULES}.{daemon}", "--config", settings, "--check-config"], folder, code)
-    test = [sys.executable, "-m", "pytest", "-q", ROOT / TESTS, "-k", "without_ansible"]
+    test: list[str | pathlib.Path] = [sys.executable, "-m", "pytest", "-q", ROOT / TESTS, "-k", "without_ansible"]
     run(test, ROOT, ROOT / ".build", NODEOPS_DRA_NODE_PYTHON=str(node_python))
 
 

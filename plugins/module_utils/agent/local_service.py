@@ -9,7 +9,7 @@ import logging
 import typing as t
 
 from ..checkpoint.errors import DraError
-from ..manager.manager import ClaimReport
+from ..manager.claim_reports import ClaimReport
 from ..resource.containers import container_claims
 from ..resource.view import JsonObject
 from .agent_findings import agent_findings

@@ -121,9 +121,10 @@ def _tls(access: ClusterAccess, certificate: tuple[bytes, bytes] | None) -> ssl.
         if not access.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if cert:
-            with tempfile.TemporaryDirectory(prefix="nodeops-dra-") as folder:
-                context.load_cert_chain(_as_file(cert, folder, "cert.pem"), _as_file(key, folder, "key.pem"))
+        with tempfile.TemporaryDirectory(prefix="nodeops-dra-") as folder:
+            own = _as_file(cert, folder, "cert.pem")
+            if own:
+                context.load_cert_chain(own, _as_file(key, folder, "key.pem"))
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise _unusable(access, error) from error
     return context

@@ -13,7 +13,6 @@ import dataclasses
 import functools
 import time
 import typing as t
-from dataclasses import dataclass
 
 from ..checkpoint.errors import DraError
 from ..checkpoint.findings import Finding
@@ -22,6 +21,7 @@ from . import container_devices
 from .boot import current_boot_id
 from .cdi_check import CdiCheck, CdiPolicy, CdiUnresolvedError
 from .claim_locks import KeyedLocks
+from .claim_reports import ClaimReport, claim_reports
 from .claim_table import ClaimTable
 from .context import Context, claim_key
 from .device_health import HealthTable
@@ -44,16 +44,6 @@ class DegradedError(DraError):
 
 class StoppedError(DraError):
     """Somebody stopped the retries of a claim. Facts: ``claim``, ``claim_uid``, ``reason``, ``since``."""
-
-
-@dataclass(frozen=True)
-class ClaimReport:
-    """One claim as the manager sees it. ``status``: needs_prepare, planned, prepared or unpreparing."""
-
-    record: Record
-    status: str
-    drivers_called: tuple[str, ...]
-    failures: tuple[Failure, ...]
 
 
 class DraManager:
@@ -271,16 +261,7 @@ class DraManager:
 
     def claims(self) -> list[ClaimReport]:
         """Every claim that is recorded, sorted by namespace and name."""
-        failures: dict[str, list[Failure]] = {}
-        for failure in self._context.failures.all():
-            failures.setdefault(failure.claim_uid, []).append(failure)
-        reports = []
-        for entry in self._context.table:
-            record = self._context.table.record(entry.uid)
-            if record is not None:
-                mine = tuple(failures.get(entry.uid, ()))
-                reports.append(ClaimReport(record, entry.status, tuple(sorted(entry.called)), mine))
-        return reports
+        return claim_reports(self._context.table, self._context.failures.all())
 
     def failures(self) -> list[Failure]:
         """Everything that keeps failing, also for claims of which nothing is recorded; longest-lasting first."""
