@@ -202,7 +202,9 @@ def _together(list_key: str, found: EntryList, identities: t.Sequence[Identity])
         if last != index:
             faults.append(_repeated(place, f"{list_key}[{last}]", found.entries[index], found.entries[last]))
             continue
-        glued = by_key.setdefault(startup.cache_key(found.family, who.namespace, who.name), index)
+        # from 1.31 on the key is the name
+        key = startup.cache_key(FNV, who.namespace, who.name) if found.family == FNV else None
+        glued = by_key.setdefault(key, index) if key is not None else index
         if glued != index:
             other = identities[glued]
             text = f"Kubelets up to 1.30 cannot tell claim {who.label} from {other.label}."

@@ -39,21 +39,17 @@ class Loss:
 def convert(draft: Draft, form: Format) -> Draft:
     """The draft's claims for kubelets that read ``form``; every loss becomes a step."""
     same = draft.family == form.family
-    entries: list[Entry] = []
-    losses: list[Loss] = []
-    for entry in draft.entries:
-        converted, lost = _within_family(entry, form) if same else _across(entry, form)
-        entries.append(converted)
-        losses += lost
-    result = Draft(form.family, entries, steps=draft.steps)
+    result = Draft(form.family, [], steps=draft.steps)
     if same:
         result.source, result.document, result.resets = draft.source, draft.document, draft.resets
     else:
         note_fields_of_the_file(draft)
-    for loss in losses:
-        result.did(
-            "convert", loss.claim, f"{form.name} does not hold the {loss.text} of claim {loss.claim}.", loss.text
-        )
+    for entry in draft.entries:
+        converted, losses = _within_family(entry, form) if same else _across(entry, form)
+        result.entries.append(converted)
+        for loss in losses:
+            what = loss.text
+            result.did("convert", loss.claim, f"{form.name} does not hold the {what} of claim {loss.claim}.", what)
     return result
 
 

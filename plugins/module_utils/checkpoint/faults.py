@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import typing as t
 
 from .findings import Finding, Severity
@@ -179,6 +180,9 @@ class Fault(Finding):
         return {**super().to_dict(), "kubelets": kubelets, "repair": self.repair, "loses": self.loses}
 
 
+_NO_FACTS: t.Mapping[str, t.Any] = types.MappingProxyType({})
+
+
 def fault(
     code: str,
     place: str,
@@ -199,7 +203,7 @@ def fault(
         place=place,
         text=text,
         remedy=kind.remedy or (_REMEDIES.get(action, "") if action else ""),
-        facts=facts or {},
+        facts=facts or _NO_FACTS,
         effects=kind.effects if effects is None else effects,
         repair=action,
         loses=kind.loses if loses is None else loses,

@@ -13,7 +13,7 @@ from .file_errors import FileChangedError, FileTooLargeError, from_os_error, sho
 from .open_directory import OpenDirectory
 
 _ATTEMPTS: t.Final = 5
-_BLOCK: t.Final = 1024 * 1024
+_BLOCK: t.Final = 1 << 17
 
 
 @dataclass(frozen=True)

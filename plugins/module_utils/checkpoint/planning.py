@@ -82,7 +82,9 @@ def plan_repair(
         return _plan_universal(data, diagnosis, known_pods, selection)  # what serves all releases goes on to do so
     draft = mending.mend(diagnosis, (form or NEWEST).family)
     selection.apply(draft)
-    return _settle(data, draft, diagnosis, form, release)
+    former, own = diagnosis.contents, _own_format(diagnosis)
+    del diagnosis  # the faults of a large file are large as well
+    return _settle(data, draft, former, form, own, release)
 
 
 def _to_mend(diagnosis: Diagnosis) -> bool:
@@ -110,19 +112,21 @@ def _written_as(diagnosis: Diagnosis, form: Format | None) -> str:
     return diagnosis.format.name if diagnosis.format is not None else ""
 
 
-def _settle(data: bytes | None, draft: Draft, diagnosis: Diagnosis, form: Format | None, release: str | None) -> Plan:
+def _settle(
+    data: bytes | None, draft: Draft, former: Contents, form: Format | None, own: Format | None, release: str | None
+) -> Plan:
     """Render a mended draft; mend again what only shows in the new form, until nothing is left to mend."""
-    again = diagnose(_render(draft, diagnosis, form), release=release)
+    again = diagnose(_render(draft, form, own), release=release)
     for _unused in range(_PASSES):
         if not _to_mend(again):
             break
         draft = _mend_again(draft, again, draft.family)
-        again = diagnose(_render(draft, again, form), release=release)
+        again = diagnose(_render(draft, form, _own_format(again)), release=release)
     if draft.source is not None and again.status == REFUSED:
         draft.source = None  # what surrounds the claims is past mending: write it anew
-        again = diagnose(_render(draft, diagnosis, form), release=release)
+        again = diagnose(_render(draft, form, own), release=release)
     _verify(again, len(draft.entries), form or again.format)
-    return _planned(data, diagnosis, again, _written_as(again, form), draft.steps)
+    return _planned(data, former, again, _written_as(again, form), draft.steps)
 
 
 def _mend_again(draft: Draft, again: Diagnosis, family: str) -> Draft:
@@ -130,27 +134,32 @@ def _mend_again(draft: Draft, again: Diagnosis, family: str) -> Draft:
     return dataclasses.replace(mended, steps=draft.steps + mended.steps)
 
 
-def _planned(data: bytes | None, diagnosis: Diagnosis, outcome: Diagnosis, target: str, steps: list[Step]) -> Plan:
+def _planned(data: bytes | None, former: Contents, outcome: Diagnosis, target: str, steps: list[Step]) -> Plan:
     """The plan to write what was looked at as ``outcome``: its claims are those that were read again."""
     after = outcome.document.data if outcome.document is not None else None
-    return Plan(data, after, target, steps if after != data else [], outcome.entries, diagnosis.contents)
+    return Plan(data, after, target, steps if after != data else [], outcome.entries, former)
 
 
-def _render(draft: Draft, diagnosis: Diagnosis, form: Format | None) -> bytes:
+def _own_format(diagnosis: Diagnosis) -> Format | None:
+    """The format that a file keeps when it is mended for no other; None where nobody can tell who will read it."""
+    reading = diagnosis.reading()
+    if diagnosis.family != FNV:
+        return (diagnosis.format or NEWEST) if diagnosis.family == CRC else None
+    return reading.format if reading is not None and reading.ok else FNV_1_27
+
+
+def _render(draft: Draft, form: Format | None, own: Format | None) -> bytes:
     if form is not None and form.family == draft.family == CRC:
         return draft.render(form)  # these formats are read by one another's kubelets as they are
     if form is not None:
         draft_for = conversion.convert(draft, form)
         draft.entries, draft.family, draft.source = draft_for.entries, draft_for.family, draft_for.source
         return draft_for.render(form)
-    if not draft.entries and draft.source is None and diagnosis.family is None:
+    if own is None and draft.source is None and not draft.entries:
         return universal.render([])  # nobody can tell which kubelet will read it
-    if draft.family == CRC:
-        chosen = diagnosis.format if diagnosis.format is not None and diagnosis.format.family == CRC else NEWEST
-        return draft.render(chosen)
-    reading = diagnosis.reading()
-    chosen = reading.format if reading is not None and reading.ok and reading.format.family == FNV else FNV_1_27
-    return draft.render(chosen)
+    if own is not None and own.family == draft.family:
+        return draft.render(own)
+    return draft.render(NEWEST if draft.family == CRC else FNV_1_27)
 
 
 def plan_convert(
@@ -190,7 +199,7 @@ def plan_convert(
         converted.did("convert", "", f"The file is written for Kubernetes {releases_text(form.releases)}.")
     outcome = diagnose(converted.render(form))
     _verify(outcome, len(converted.entries), form)
-    return _planned(data, diagnosis, outcome, form.name, converted.steps)
+    return _planned(data, diagnosis.contents, outcome, form.name, converted.steps)
 
 
 def document_fits(diagnosis: Diagnosis, form: Format) -> bool:
@@ -224,7 +233,7 @@ def _plan_universal(
         )
     conversion.note_fields_of_the_file(draft)
     draft.did("convert", "", "The file is written so that every release from 1.27 on reads it.")
-    return _planned(data, diagnosis, outcome, UNIVERSAL, draft.steps)
+    return _planned(data, diagnosis.contents, outcome, UNIVERSAL, draft.steps)
 
 
 def _verify(outcome: Diagnosis, planned: int, form: Format | None) -> None:

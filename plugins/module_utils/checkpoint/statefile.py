@@ -282,7 +282,7 @@ def _steps(plan: Plan) -> Json:
 def _contents(plan: Plan) -> Json:
     """What the file says before and after. Takes the plan apart: its parts are as large as what is told of them."""
     changed, there_before, there_after = plan.changed, plan.before is not None, plan.after is not None
-    plan.before = plan.after = None
+    plan.before, plan.after, plan.steps = None, None, []
     before = content(plan.former)
     plan.former = NOTHING
     after = content(Contents(plan.target, plan.entries), before) if changed else before
