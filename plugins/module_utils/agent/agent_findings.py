@@ -14,6 +14,8 @@ from .workplace import Workplace
 CODES: t.Mapping[str, str] = {
     "operation_failing": "Preparing or unpreparing a claim fails again and again. The agent tries again by itself.",
     "api_not_followed": "The agent cannot read pods or claims from the API server. What is prepared stays so.",
+    "container_file_foreign": "A file that the agent did not make has the name of one of its files for containers.",
+    "container_files_not_written": "The files for containers of podman and systemd are not up to date.",
     "driver_not_registered": "A driver has a registration socket, but its registration fails.",
     "pod_health_denied": "The agent may not write the health of devices into the status of pods.",
     "pod_health_not_kept": "The API server takes the health of devices in the status of pods, and does not keep it.",

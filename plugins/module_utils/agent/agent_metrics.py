@@ -11,6 +11,7 @@ from ..daemon.metrics import Metrics
 from ..daemon.observers import ManagerMetrics
 from ..manager.observer import Observer
 from .agent_findings import agent_findings
+from .container_files import ContainerFiles
 from .keeping import Keeper
 from .metric_values import Values, driver_values, finding_values
 from .node_pods import NodePods
@@ -45,6 +46,11 @@ AGENT_METRICS: tuple[Metric, ...] = (
     ),
     Metric("nodeops_dra_api_lag_seconds", "gauge", "Seconds since the last news of the API server about pods."),
     Metric(
+        "nodeops_dra_container_files",
+        "gauge",
+        "Files for containers of podman and systemd in node.container_files.",
+    ),
+    Metric(
         "nodeops_dra_local_api_refused_total",
         "counter",
         "Connections to the local API that were refused because of their user.",
@@ -69,7 +75,14 @@ AGENT_METRICS: tuple[Metric, ...] = (
 
 
 class AgentObserver(ManagerMetrics, Observer):
-    """Hears what the manager tells and counts it."""
+    """Hears what the manager tells and counts it; ``files`` are kept in step."""
+
+    files: ContainerFiles | None = None
+
+    async def claims_changed(self) -> None:
+        """Return when the files are those of the claims."""
+        if self.files is not None:
+            await self.files.changed()
 
 
 def export(metrics: Metrics, place: Workplace, pods: NodePods | None, keeper: Keeper | None) -> None:

@@ -19,7 +19,7 @@ import typing as t
 from ..checkpoint.console import visible
 from ..checkpoint.errors import DraError
 from ..checkpoint.store import read_file
-from . import ctl_tables
+from . import container_file_ctl, ctl_tables
 from .claim_request import FORGOTTEN, PREPARED, UNPREPARED, ClaimRequest
 from .local_client import LocalClient, connected
 from .local_socket import DEFAULT_SOCKET
@@ -59,11 +59,7 @@ async def _run(options: argparse.Namespace) -> int:
         if options.command in _STATES:
             return await _change(client, options)
         if options.command == "resources":
-            pod = _pod(options)
-            if pod is None:
-                raise DraError("No pod was given.", "Name one with --pod, or give its manifest with --file.")
-            found = await client.resources(pod, options.container)
-            return _show(options, {"containers": found}, ctl_tables.resources_text(found))
+            return _show(options, *await container_file_ctl.resources(client, _pod(options), options))
         if options.command == "claims":
             claims = await client.claims(options.namespace)
             await _tell_if_degraded(client)
@@ -206,9 +202,9 @@ def _parser() -> argparse.ArgumentParser:
     command("drivers", "List drivers and their sockets.")
     command("findings", "Tell what is not as it should be.")
     command("version", "Tell who answers, and for which directories.")
-    resources = command("resources", "Tell the CDI names that the containers of a pod get.")
+    resources = command("resources", "Tell the CDI names that containers get.")
     _add_pod(resources)
-    resources.add_argument("--container", default="", metavar="NAME", help="only this container")
+    container_file_ctl.add_options(resources)
     prepare = command("prepare", "Have the drivers prepare claims.")
     unprepare = command("unprepare", "Have the drivers take claims back.")
     forget = command("forget", "Drop claims without telling their drivers, which may then leak devices.")

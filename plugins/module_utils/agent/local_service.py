@@ -97,6 +97,7 @@ class LocalService:
                 keeper.look_again()
         if state == PREPARED and not message_.check and (request.pod or {}).get("spec") is not None:
             self._place.given_pods.add(t.cast("JsonObject", request.pod))
+            await self._place.pods_changed()
         if result["changed"] and not message_.check:
             for subject in sorted({*result["before"], *result["after"]}):
                 self._place.events.add(_EVENTS[state], subject, f"asked by {request.by}")

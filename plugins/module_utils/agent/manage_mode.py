@@ -23,6 +23,7 @@ from ..manager.health_streams import follow_all
 from ..manager.manager import DraManager
 from .agent_metrics import AgentObserver, export
 from .claim_request import ClaimRequest
+from .container_files import ContainerFiles
 from .driver_events import follow_drivers
 from .events import EventLog
 from .health_news import HealthNews
@@ -55,6 +56,7 @@ class ManageMode:
         self._pods: NodePods | None = None
         self._keeper: Keeper | None = None
         self._pod_health: PodHealthWriter | None = None
+        self._files: ContainerFiles | None = None
 
     # Life
 
@@ -76,6 +78,8 @@ class ManageMode:
             stack.callback(manager.health.listen(HealthNews(place.events, observer.health_changed)))
             if kubernetes.enabled:
                 self._follow(place, node, claims, kubernetes)
+            if node.container_files is not None:
+                self._files = await self._keep_files(stack, place, observer, node.container_files)
             if node.pod_resources_socket is not None:
                 await self._serve_pod_resources(stack, place, node.pod_resources_socket)
             self._stack = stack.pop_all()
@@ -103,6 +107,17 @@ class ManageMode:
         backoff = Backoff(cap=claims.retry_limit)
         self._keeper = place.keeper = Keeper(place, self._pods, period=claims.reconcile_period, backoff=backoff)
 
+    async def _keep_files(
+        self, stack: contextlib.AsyncExitStack, place: Workplace, observer: AgentObserver, directory: str
+    ) -> ContainerFiles:
+        files = ContainerFiles(directory)
+        stack.push_async_callback(files.close)
+        observer.files, place.pods_changed = files, files.changed
+        place.more_findings.append(files.findings)
+        self._context.metrics.read_values("nodeops_dra_container_files", lambda: {(): float(files.count)})
+        await files.serve(place)
+        return files
+
     async def _serve_pod_resources(self, stack: contextlib.AsyncExitStack, place: Workplace, path: str) -> None:
         await asyncio.to_thread(refuse_beside_kubelet, path, place.directories.kubelet_root)
         api = await stack.enter_async_context(PodResourcesApi(path, PodResources(place)))
@@ -127,11 +142,15 @@ class ManageMode:
         ]
         if self._pods is not None and self._keeper is not None:
             jobs += [self._pods.run(), self._keeper.run()]
+        if self._files is not None:
+            jobs.append(self._files.run())
         if self._pod_health is not None:
             jobs.append(self._pod_health.run())
         return jobs
 
     def _state_recovered(self) -> None:
+        if self._files is not None:
+            self._files.look()
         if self._keeper is not None:
             self._keeper.try_at_once()
 
@@ -165,6 +184,8 @@ class ManageMode:
             Check("drivers", self._probe_drivers, "Every registered driver can be called."),
             Check("claims", self._probe_claims, "Nothing that has to be prepared or unprepared keeps failing."),
         ]
+        if self._files is not None:
+            found.append(Check("container_files", self._files.probe, "Files for containers are up to date."))
         if self._pods is not None:
             found.append(Check("kubernetes", self._probe_kubernetes, "The pods of this node are followed."))
         return found

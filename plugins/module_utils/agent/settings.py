@@ -84,6 +84,13 @@ _NODE: Schema = {
             "/run/dra/agent.sock",
             "The socket of the local API. Only root and the agent's own user may use it.",
         ),
+        "container_files": _path(
+            None,
+            "/run/nodeops-dra/containers",
+            "A directory of its own in which the agent keeps, for what is prepared, files for podman quadlets and "
+            "systemd units. It is made when missing, and best on a memory file system. Absent: no files. In the mode "
+            "manage.",
+        ),
         "pod_resources_socket": _path(
             None,
             "/var/lib/kubelet/pod-resources/kubelet.sock",
@@ -159,6 +166,7 @@ class NodeSettings:
     registry_directory: str | None
     cdi_directories: tuple[str, ...] | None
     socket: str
+    container_files: str | None
     pod_resources_socket: str | None
 
 

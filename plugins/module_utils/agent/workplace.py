@@ -36,6 +36,10 @@ async def no_api(kind: str, namespace: str, name: str) -> JsonObject:
     )
 
 
+async def nobody_waits() -> None:
+    """Nobody makes anything of the pods that are known."""
+
+
 class PodKeeper(t.Protocol):
     """Who has the claims of living pods prepared (`keeping.Keeper`)."""
 
@@ -50,7 +54,8 @@ class PodKeeper(t.Protocol):
 class Workplace:
     """Made once the manager is open. ``more_findings`` are those of parts that came later, such as the API's.
 
-    ``pod_sources`` go from the best informed to the last; ``given_pods`` is always the last.
+    ``pod_sources`` go from the best informed to the last; ``given_pods`` is always the last. ``pods_changed`` is to be
+    awaited when a pod was given.
     """
 
     directories: Directories
@@ -64,6 +69,7 @@ class Workplace:
     given_pods: GivenPods = dataclasses.field(init=False)
     pod_sources: list[PodSource] = dataclasses.field(init=False)
     keeper: PodKeeper | None = None
+    pods_changed: t.Callable[[], t.Awaitable[None]] = nobody_waits
 
     def __post_init__(self) -> None:
         self.given_pods = GivenPods(self.manager.pod_might_need_unprepare)

@@ -322,6 +322,7 @@ class DraManager:
             await self._context.journal.commit({claim_uid: None})
             self._context.failures.forget(claim_uid)
             self._cdi.forget([claim_uid])
+            await self._context.observer.claims_changed()
             return forgotten
 
     async def _change_note(self, claim_uid: str, stopped: tuple[str, float] | None) -> None:

@@ -10,7 +10,7 @@ import time
 class Observer:
     """Takes what the manager tells and does nothing with it: derive from it and override what is of interest.
 
-    Called from the event loop; must not block and must not raise.
+    Called from the event loop; must not block and must not raise. Only `claims_changed` may take its time.
     """
 
     def operation(self, name: str, seconds: float, failed: bool) -> None:
@@ -25,6 +25,12 @@ class Observer:
 
     def write(self, seconds: float, claims: int, commits: int, failed: bool) -> None:
         """One write of the state has ended: ``claims`` were changed by it, for ``commits`` callers at once."""
+
+    async def claims_changed(self) -> None:
+        """Claims were prepared or forgotten, changed hands, or are about to be taken back. The manager waits for this.
+
+        When a claim is taken back it is asked before the drivers are told, so that nobody begins to use it meanwhile.
+        """
 
     def health_changed(self, driver: str, pool: str, device: str, health: str) -> None:
         """A device's health is another one than before."""

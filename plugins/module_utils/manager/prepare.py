@@ -89,6 +89,7 @@ async def prepare_claims(
         failures = await _call_drivers(context, holder, works, deadline)
         for work in works:
             _conclude(context, work, failures.get(work.plan.uid, {}))
+        await context.observer.claims_changed()
         if failures:
             raise _failed(context, holder, works, failures)
         return [_result(work) for work in works]

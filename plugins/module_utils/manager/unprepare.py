@@ -96,12 +96,16 @@ async def _release(
     kept = tuple(sorted(changes))
     for entry in going:
         entry.advance(Phase.UNPREPARING)
+    if going:
+        await context.observer.claims_changed()
     failures = await _call_drivers(context, going, deadline)
     gone = tuple(sorted(entry.uid for entry in going if entry.uid not in failures))
     # All in one write: whoever reads the file sees the pod with everything it held, or with nothing.
     await context.journal.commit({**changes, **dict.fromkeys(gone)})
     for uid in gone:
         context.failures.forget(uid)
+    if kept:
+        await context.observer.claims_changed()
     if failures:
         raise _failed(context, going, failures)
     return Released(gone, kept)
