@@ -29,13 +29,13 @@ def check_claims(found: EntryList, known_pods: t.Collection[str] | None = None) 
     ill_typed = {f"{_PREFIXES[found.family]}{item.path}" for item in found.faults}
     doubtful = {path[: cut.start()] for path in ill_typed for cut in _CUT.finditer(path)} | ill_typed
     faults: list[Fault] = []
-    identities: list[Identity] = []
+    seen = _Seen()
     without_handles = 0
     for index, entry in enumerate(found.entries):
         place = f"{list_key}[{index}]"
         fields = entry.fields
         who = Identity(fields["ClaimUID"], fields["ClaimName"], fields["Namespace"])
-        identities.append(who)
+        seen.add(found.family, who)
         if place not in ill_typed:
             faults += _identity(place, who, ill_typed)
             if f"{place}.PodUIDs" not in ill_typed:
@@ -48,8 +48,28 @@ def check_claims(found: EntryList, known_pods: t.Collection[str] | None = None) 
         if not entry.well_formed:
             faults += spelling(place, entry)
     if without_handles:
-        faults.append(_without_handles(list_key, without_handles, len(identities)))
-    return faults + _together(list_key, found, identities)
+        faults.append(_without_handles(list_key, without_handles, len(found.entries)))
+    return faults + _together(list_key, found) if seen.again else faults
+
+
+class _Seen:
+    """Whether anything comes again that should be a claim's own.
+
+    Only hashes are kept, of a large file the rest would be too much: where two are equal it is worth a closer look.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+        self.again = False
+
+    def add(self, family: str, who: Identity) -> None:
+        """One more claim."""
+        glued = startup.cache_key(FNV, who.namespace, who.name) if family == FNV else ""
+        for own in (who.key, ("UID", who.uid) if who.uid else "", glued):
+            count = len(self._hashes)
+            if own:
+                self._hashes.add(hash(own))
+                self.again = self.again or len(self._hashes) == count
 
 
 _PREFIXES: t.Mapping[str, str] = {FNV: "", CRC: "Data."}
@@ -189,8 +209,9 @@ def _cdi_names(at: Place, who: Identity, driver: str, devices: t.Iterable[str]) 
             yield fault(code, at, text, {"driver": driver, "device": device})
 
 
-def _together(list_key: str, found: EntryList, identities: t.Sequence[Identity]) -> list[Fault]:
+def _together(list_key: str, found: EntryList) -> list[Fault]:
     """Claims that get in each other's way. The last of equal keys is the one that a kubelet keeps."""
+    identities = [entry.identity for entry in found.entries]
     faults: list[Fault] = []
     by_key: dict[tuple[str, ...], int] = {}
     by_name: dict[str, int] = {}
