@@ -79,7 +79,7 @@ def _devices(
                 "pool": result.pool,
                 "device": result.device,
                 "share_id": result.share_id,
-                "requests": [result.request] if result.request else [],
+                "requests": [result.main_request] if result.request else [],
                 "cdi_devices": own,
             }
         )
