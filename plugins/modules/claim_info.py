@@ -124,7 +124,8 @@ claims:
     pods:
       description:
         - The pods that hold the claim, sorted by UID. Name, phase and C(alive) are null without O(with_api), and name
-          and phase also where the API does not have the pod.
+          and phase also where the API does not have the pod. C(deleting_since) is the pod's C(deletionTimestamp), null
+          unless it is being deleted.
         - Holders that are no pods, such as systemd units, have a C(uid) that starts with C(holder:), and nothing more
           is known of them.
       returned: always
@@ -135,6 +136,7 @@ claims:
           name: null
           phase: null
           alive: null
+          deleting_since: null
     drivers:
       description: >-
         The drivers of the claim with the devices they prepared, null while their answer is outstanding and where only

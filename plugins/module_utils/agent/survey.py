@@ -128,12 +128,13 @@ def _pod(uid: str, pods: t.Mapping[str, JsonObject] | None, *, is_here: bool) ->
     pod = (pods or {}).get(uid)
     if pod is None:
         is_gone = pods is not None and is_here and is_pod_uid(uid)
-        return {"uid": uid, "name": None, "phase": None, "alive": False if is_gone else None}
+        return {"uid": uid, "name": None, "phase": None, "alive": False if is_gone else None, "deleting_since": None}
     return {
         "uid": uid,
         "name": identity(pod)[2],
         "phase": (pod.get("status") or {}).get("phase"),
         "alive": is_alive(pod),
+        "deleting_since": (pod.get("metadata") or {}).get("deletionTimestamp"),
     }
 
 

@@ -11,7 +11,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs" / "docsite" / "rst" / "playbooks.rst"
-PREFIXES = {"preflight": "preflight", "repair_checkpoint": "repair", "upgrade_check": "upgrade"}
+PREFIXES = {
+    "preflight": "preflight",
+    "repair_checkpoint": "repair",
+    "upgrade_check": "upgrade",
+    "unstick_pods": "unstick",
+}
 # What the plays note for themselves, and what the results of their tasks are called.
 OWN = {
     "preflight": {"look", "looks", "result"},
@@ -21,6 +26,7 @@ OWN = {
         *("service_state", "silence", "target", "undo", "undo_cordon", "undo_file", "undo_new_file", "undo_service"),
         *("undo_stop", "undone", "unit", "written", "checkpoint"),
     },
+    "unstick_pods": {"api", "entry", "forgotten", "kubelets", "look", "looks", "others", "pods", "result"},
     "upgrade_check": {"answers", "drivers", "file", "found", "looks", "node", "report", "result"},
 }
 
@@ -35,7 +41,7 @@ def text_of(name: str) -> str:
 def told(name: str) -> dict[str, str]:
     """The variables at the top of the file with their defaults, "-" for none."""
     head = text_of(name).partition("\n- ")[0]
-    return dict(re.findall(rf"^# ({PREFIXES[name]}_\w+) +(\S+)  ", head, re.MULTILINE))
+    return dict(re.findall(rf"^# ({PREFIXES[name]}_\w+) +(\S+) ", head, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", PREFIXES)
