@@ -11,7 +11,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import checksums, formats, gojson
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint import canonical, checksums, formats, gojson
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.document import Document
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.startup import start_with
 
@@ -90,7 +90,7 @@ def test_the_quick_way_and_the_exact_way_read_the_same(name: str, monkeypatch: p
     quick = Document(vectors.read(name))
     verdicts = quick.verdicts()
     claims = {form.name: _complete(form, quick.read_as(form).claims) for form in formats.FORMATS}
-    for quick_way in ("split", "claim_end"):
+    for quick_way in ("split", "claim_end", "envelope"):
         monkeypatch.setattr(
             f"ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.canonical.{quick_way}",
             lambda *_unused: None,
@@ -99,6 +99,45 @@ def test_the_quick_way_and_the_exact_way_read_the_same(name: str, monkeypatch: p
     assert exact.verdicts() == verdicts
     for form in formats.FORMATS:
         assert _complete(form, exact.read_as(form).claims) == claims[form.name]
+
+
+ENVELOPES = {
+    b'{"Data":"","Checksum":0}': True,
+    b'{"Data":"{\\"a\\":1}","Checksum":12} \n': True,
+    b'{"Data":"\\"","Checksum":1}': True,
+    b'{"Data":"a,\\"Checksum\\":1}","Checksum":2}': True,
+    b'{"Data":"a\\\\","Checksum":1}': False,
+    b'{"Data":"\\\\\\"","Checksum":1}': False,
+    b'{"Data":"a\\u003c","Checksum":1}': False,
+    b'{"Data":"a\\","Checksum":1}': False,
+    b'{"Data":"a\\"b\\","Checksum":1}': False,
+    b'{"Data":"a"b","Checksum":1}': False,
+    b'{"Data":"a\nb","Checksum":1}': False,
+    b'{"Data":"\xc3\xa4","Checksum":1}': False,
+    b'{"Data":"a","Checksum":01}': False,
+    b'{"Data":"a","Checksum":1,"x":2}': False,
+    b'{"Data":"a","Checksum":1}}': False,
+    b'{"Data":1,"Checksum":1}': False,
+    b'{"Data": "a","Checksum":1}': False,
+    b'{"Data":","Checksum":1}': False,
+    b'{"data":"a","Checksum":1}': False,
+    b',"Checksum":1}': False,
+    b"": False,
+}
+
+
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("data", ENVELOPES)
+def test_a_file_that_is_read_from_its_bytes_has_the_nodes_of_its_text(data: bytes, before: bytes) -> None:
+    found = canonical.envelope(before + data + b'\\"\0', len(before), len(before) + len(data))
+    assert (found is not None) == ENVELOPES[data]
+    if found is not None:
+        assert _spans(found) == _spans(gojson.parse(data.decode()))
+
+
+def _spans(node: gojson.Node) -> list[t.Any]:
+    members = [[key, *_spans(member)] for key, member in node.members()]
+    return [node.kind, node.start, node.end, members or node.value]
 
 
 def _complete(form: formats.Format, claims: t.Sequence[t.Any] | None) -> list[str] | None:
