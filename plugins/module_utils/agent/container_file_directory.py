@@ -55,14 +55,14 @@ class ContainerFileDirectory:
             present = _entries(directory)
             self._known = {name: known for name, known in self._known.items() if name in present}
             for name in sorted(present.keys() - wanted.keys()):
-                if is_our_name(name) and _is_ours(directory, name, present[name]):
+                if is_our_name(name) and _is_ours(directory, name):
                     _attempt(failures, functools.partial(self._remove, directory, name))
             foreign = []
             for name, data in wanted.items():
                 facts = present.get(name)
                 if facts is not None and self._known.get(name) == _Known(_identity(facts), data):
                     continue
-                if facts is not None and not _is_ours(directory, name, facts):
+                if facts is not None and not _is_ours(directory, name):
                     foreign.append(name)
                 else:
                     _attempt(failures, functools.partial(self._write, directory, name, data))
@@ -109,10 +109,8 @@ def _identity(facts: os.stat_result) -> tuple[int, int, int]:
     return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
-def _is_ours(directory: StateDirectory, name: str, facts: os.stat_result) -> bool:
-    """Whether the file has our first line. A link never is ours, and is not followed."""
-    if not stat.S_ISREG(facts.st_mode):
-        return False
+def _is_ours(directory: StateDirectory, name: str) -> bool:
+    """Whether the file has our first line. Links and the like are refused by the read."""
     try:
         return bytes(directory.read(name, limit=_LIMIT).data).startswith(f"{MARKER}\n".encode())
     except MissingFileError:

@@ -15,6 +15,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.container_file_t
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.container_files import ContainerFiles
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.errors import DraError
 from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.file_errors import StoreError
+from ansible_collections.nodeops.dra.plugins.module_utils.checkpoint.store import StateDirectory
 from ansible_collections.nodeops.dra.plugins.module_utils.manager.failures import Backoff
 from ansible_collections.nodeops.dra.tests.unit.plugins.module_utils.agent.agent_process import (
     AgentProcess,
@@ -165,14 +166,15 @@ async def test_a_file_in_the_way_is_told_and_left_alone(node: Node) -> None:
 @pytest.mark.asyncio
 async def test_a_directory_that_cannot_be_made_fails_nothing_and_recovers(node: Node) -> None:
     where = directory_of(node)
-    where.write_text("a file")
     async with node.driver(), agent_of(node) as agent:
         await agent.until("ready daemon=")
+        where.rmdir()
+        where.write_text("a file")
         async with agent.client() as client:
             done = await client.change(node.request("prepared", claim(), holder="unit"))
             assert done["claims"][0]["prepared"]
         assert "container_files_not_written" in await codes(agent)
-        assert "containers" in (await agent.get("/readyz?verbose"))[1]
+        await agent.get_until("/readyz?verbose", 200, "Files for containers are not up to date")
         where.unlink()
         await agent.until("files for containers are kept again")
         assert files(node) == CLAIM_FILES | UNIT_FILES
@@ -217,19 +219,23 @@ def test_a_second_look_writes_nothing_and_mends_what_was_changed(tmp_path: pathl
     assert {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()} == wanted
 
 
-def test_what_has_to_go_goes_although_nothing_can_be_written(
+def test_one_file_that_cannot_be_written_keeps_no_other(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = ContainerFileDirectory(str(tmp_path / "d"))
     directory.bring({"claim_a_b.env": f"{MARKER}\n".encode()})
 
-    def full(*_arguments: t.Any) -> t.NoReturn:
-        raise StoreError("no space", "")
+    write = ContainerFileDirectory._write
+
+    def full(self: ContainerFileDirectory, opened: StateDirectory, name: str, data: bytes) -> None:
+        if name == "claim_a_c.env":
+            raise StoreError("no space", "")
+        write(self, opened, name, data)
 
     monkeypatch.setattr(ContainerFileDirectory, "_write", full)
     with pytest.raises(StoreError, match="no space"):
         directory.bring({"claim_a_c.env": b"x", "claim_a_d.env": b"x"})
-    assert list((tmp_path / "d").iterdir()) == []
+    assert [path.name for path in (tmp_path / "d").iterdir()] == ["claim_a_d.env"]
 
 
 @pytest.mark.asyncio
@@ -245,6 +251,7 @@ async def test_a_file_system_that_hangs_holds_up_nobody_for_long(node: Node, mon
         kept = ContainerFiles(str(directory_of(node)), patience=0.05)
         monkeypatch.setattr(ContainerFileDirectory, "bring", hang)
         await kept.serve(agent.place)
+        monkeypatch.setattr(kept, "_patience", 3600.0)  # nobody waits as long as the first
         await asyncio.gather(*(kept.changed() for _caller in range(50)))
         assert not directory_of(node).exists()
         released.set()
