@@ -116,7 +116,11 @@ def _claims(size: int) -> bytes:
     data = json.loads(template)["Data"]
     start, end = data.index("[") + 1, data.rindex("]")
     count = max(size // (len(template) - 100), 1)
-    claims = ",".join(data[start:end].replace("000000000001", f"{number:012}") for number in range(count))
+    claim = data[start:end]
+    claims = ",".join(
+        claim.replace("000000000001", f"{number:012}").replace('"claim-1"', f'"claim-{number}"')
+        for number in range(count)
+    )
     text = f"{data[:start]}{claims}{data[end:]}"
     return json.dumps({"Data": text, "Checksum": zlib.crc32(text.encode())}, separators=(",", ":")).encode()
 
