@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026 nodeops.dra contributors
 # SPDX-License-Identifier: Apache-2.0
 """A systemctl for tests that supervises a fake kubelet. As with Restart=always, one that ends is started again.

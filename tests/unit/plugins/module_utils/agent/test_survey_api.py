@@ -24,7 +24,9 @@ def test_all_is_well(node: Node) -> None:
     result = node.look(claims=[claim()], pods=[phase("p-1", "Running")])
     (one,) = result["claims"]
     assert (one["in_api"], one["waits_for"], result["findings"]) == (True, "", [])
-    assert one["pods"] == [{"uid": "p-1", "name": "name-of-p-1", "phase": "Running", "alive": True, "deleting_since": None}]
+    assert one["pods"] == [
+        {"uid": "p-1", "name": "name-of-p-1", "phase": "Running", "alive": True, "deleting_since": None}
+    ]
 
 
 @pytest.mark.report("F053")
@@ -69,7 +71,9 @@ def test_the_claim_of_a_running_service_is_not_taken_from_it(node: Node, made: l
     node.spec("u-1")
     result = node.look(claims=made, pods=[])
     (one,) = result["claims"]
-    assert one["pods"] == [{"uid": "holder:training.service", "name": None, "phase": None, "alive": None, "deleting_since": None}]
+    assert one["pods"] == [
+        {"uid": "holder:training.service", "name": None, "phase": None, "alive": None, "deleting_since": None}
+    ]
     assert "unprepare" not in one["waits_for"]
     found = [item for item in result["findings"] if item["code"] != "claim_needs_prepare"]
     assert [(item["code"], item["severity"]) for item in found] == ([] if made else [("claim_not_in_api", "info")])

@@ -214,7 +214,9 @@ async def test_a_look_with_drivers_and_api(node: Node) -> None:
 
     first, other = result["claims"]
     assert (first["uid"], first["in_manager"], first["in_api"], first["waits_for"]) == (uid, True, True, "")
-    assert first["pods"] == [{"uid": pod_uid, "name": "training-0", "phase": "Running", "alive": True, "deleting_since": None}]
+    assert first["pods"] == [
+        {"uid": pod_uid, "name": "training-0", "phase": "Running", "alive": True, "deleting_since": None}
+    ]
     assert (other["uid"], other["source"], other["waits_for"]) == (second, "api", "its driver to come back")
     assert codes(result) == ["driver_missing"]
     assert (result["drivers_checked"], result["kubelet_root"], result["changed"]) == (True, str(node.root), False)
