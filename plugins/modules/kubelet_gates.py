@@ -128,7 +128,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.prerequisites.ku
     take_back_gates,
 )
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.prerequisites.runtime_request import version_of_kubelet
-from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import Result, run, with_diff
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import Result, run, with_file_diffs
 
 
 def main() -> None:
@@ -152,7 +152,7 @@ def main() -> None:
             result = set_gates(path, options["gates"], version, check=module.check_mode)
         else:
             result = take_back_gates(path, check=module.check_mode)
-        return with_diff(module, {**result, "kubelet_version": version})
+        return with_file_diffs(module, {**result, "kubelet_version": version})
 
     run(module, work)
 

@@ -159,7 +159,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.agent.prerequisites.ru
     take_back_cdi,
 )
 from ansible_collections.nodeops.dra.plugins.module_utils.agent.prerequisites.runtime_request import request_of
-from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import Result, run, with_diff
+from ansible_collections.nodeops.dra.plugins.module_utils.bridge.outcome import Result, run, with_file_diffs
 
 
 def main() -> None:
@@ -182,7 +182,7 @@ def main() -> None:
         request = request_of(options)
         change = set_cdi if options["state"] == "present" else take_back_cdi
         result = change(request, check=module.check_mode)
-        return with_diff(module, {**result, "runtime_version": request.version})
+        return with_file_diffs(module, {**result, "runtime_version": request.version})
 
     run(module, work)
 

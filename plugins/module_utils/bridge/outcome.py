@@ -34,6 +34,17 @@ def with_diff(module: AnsibleModule, result: Result) -> Result:
     return result
 
 
+def with_file_diffs(module: AnsibleModule, result: Result) -> Result:
+    """The same for ``before`` and ``after`` that are the texts of files by path: a diff line by line for each."""
+    before, after = result.pop("before"), result.pop("after")
+    if module._diff:
+        result["diff"] = [
+            {"before": before[path], "after": after[path], "before_header": path, "after_header": path}
+            for path in sorted(before)
+        ]
+    return result
+
+
 def who() -> str:
     """Who runs the module, for audit logs. Images often have users without a name."""
     try:

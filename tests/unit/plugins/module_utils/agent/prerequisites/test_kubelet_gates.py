@@ -39,7 +39,6 @@ def file(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-@pytest.mark.report("F103")
 @pytest.mark.parametrize(
     ("version", "text", "changed"),
     [
@@ -68,7 +67,6 @@ def test_the_gate_is_set_where_the_release_needs_it(file: pathlib.Path, version:
     assert [path.name for path in file.parent.iterdir()] == ["config.yaml"]
 
 
-@pytest.mark.report("F103")
 def test_a_gate_that_the_next_release_locks_is_taken_back(file: pathlib.Path) -> None:
     set_gates(str(file), [DRA], "1.33", check=False)
     assert set_gates(str(file), [DRA], "1.35", check=False)["files"][0]["action"] == "restored"
