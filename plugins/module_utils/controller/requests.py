@@ -127,35 +127,15 @@ def election_rights(namespace: str, name: str) -> list[Right]:
     return [Right(use.verb, use.resource, use.group, namespace, _named(use, name)) for use in _ELECTION]
 
 
-def election_rules(name: str) -> list[dict[str, list[str]]]:
-    """Rules of a Role in the namespace of the Lease ``name``."""
-    return [_rule(use, _named(use, name)) for use in _ELECTION]
-
-
-def coexistence_rules() -> list[dict[str, list[str]]]:
-    """Rules of a Role in ``MANAGER_NAMESPACE``. Without them nobody can be ruled out there: see ``coexistence``."""
-    return [_rule(GET_MANAGER_LEASE, MANAGER_LEASE), _rule(LIST_MANAGER_PODS, "")]
+def coexistence_rights() -> list[Right]:
+    """What it takes to look for other controllers. Without them nobody can be ruled out: see ``coexistence``."""
+    lease, pods, leases = GET_MANAGER_LEASE, LIST_MANAGER_PODS, LIST_LEASES
+    return [
+        Right(lease.verb, lease.resource, lease.group, MANAGER_NAMESPACE, MANAGER_LEASE),
+        Right(pods.verb, pods.resource, pods.group, MANAGER_NAMESPACE),
+        Right(leases.verb, leases.resource, leases.group),
+    ]
 
 
 def _named(use: Use, name: str) -> str:
     return "" if use.verb == "create" else name  # an object that is made has no name yet, as far as rights go
-
-
-def _rule(use: Use, name: str) -> dict[str, list[str]]:
-    rule = {"apiGroups": [use.group], "resources": [use.resource], "verbs": [use.verb]}
-    return {**rule, "resourceNames": [name]} if name else rule
-
-
-def rbac_rules(targets: t.Iterable[Target]) -> list[dict[str, list[str]]]:
-    """Rules of a ClusterRole for clusters of these sorts, in stable order, each resource in one rule."""
-    verbs: dict[tuple[str, str], set[str]] = {(LIST_LEASES.group, LIST_LEASES.resource): {LIST_LEASES.verb}}
-    for target in targets:
-        for use in needed_rights(target):
-            verbs.setdefault((use.group, use.resource), set()).add(use.verb)
-    rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (group, resource), found in sorted(verbs.items()):
-        rules.setdefault((group, tuple(sorted(found))), []).append(resource)
-    return [
-        {"apiGroups": [group], "resources": resources, "verbs": list(found)}
-        for (group, found), resources in rules.items()
-    ]

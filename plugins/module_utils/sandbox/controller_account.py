@@ -17,8 +17,8 @@ import typing as t
 
 from ..checkpoint.file_errors import from_os_error
 from ..controller.daemon_settings import SCHEMA, candidacy
-from ..controller.requests import MANAGER_NAMESPACE, coexistence_rules, election_rules, rbac_rules
-from ..controller.target import find_target
+from ..controller.rights import account_rights, roles
+from ..controller.target import Target, find_target
 from ..daemon.settings import default_settings
 from ..kube.client import KubeClient
 from ..kube.cluster import resolve
@@ -51,13 +51,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _rules(kubeconfig: pathlib.Path) -> list[dict[str, t.Any]]:
-    """What a ClusterRole and two Roles would say, for a controller with default settings."""
+    """The rules for this server."""
     access = resolve(ConnectionOptions(kubeconfig=str(kubeconfig)), {})
     async with KubeClient.connect(access) as client:
-        everywhere = rbac_rules([await find_target(client)])
+        return account_rules(await find_target(client))
+
+
+def account_rules(target: Target) -> list[dict[str, t.Any]]:
+    """What a ClusterRole and Roles would say, for a controller with default settings; Roles have ``namespaces``."""
     lease = candidacy(default_settings(SCHEMA))
+    found = roles(account_rights([target], (lease.namespace, lease.name)))
     return [
-        *everywhere,
-        *({**rule, "namespaces": [lease.namespace]} for rule in election_rules(lease.name)),
-        *({**rule, "namespaces": [MANAGER_NAMESPACE]} for rule in coexistence_rules()),
+        {**rule, "namespaces": [namespace] if namespace else []} for namespace, rules in found.items() for rule in rules
     ]

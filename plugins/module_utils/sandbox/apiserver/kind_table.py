@@ -144,6 +144,23 @@ def _other_kinds(settings: ServerSettings) -> list[Kind]:
     return found
 
 
+def _deployed_kinds() -> list[Kind]:
+    """What a deployment consists of: kept as it was written, without defaults and checks, and nothing comes of it."""
+    rbac = "rbac.authorization.k8s.io"
+    rules = {"v1": shapes_core.RBAC_ROLE}
+    bindings = {"v1": shapes_core.RBAC_BINDING}
+    spec = {"v1": shapes_core.FREE_SPEC}
+    return [
+        Kind("apps", "Deployment", "deployments", spec, short_names=("deploy",), status=True, generation=True),
+        Kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", spec, short_names=("pdb",), status=True),
+        Kind("networking.k8s.io", "NetworkPolicy", "networkpolicies", spec, short_names=("netpol",)),
+        Kind(rbac, "Role", "roles", rules),
+        Kind(rbac, "RoleBinding", "rolebindings", bindings),
+        Kind(rbac, "ClusterRole", "clusterroles", rules, namespaced=False),
+        Kind(rbac, "ClusterRoleBinding", "clusterrolebindings", bindings, namespaced=False),
+    ]
+
+
 def _structured_kinds() -> list[Kind]:
     return [
         Kind(
@@ -223,7 +240,7 @@ class KindTable:
         #: Versions of each group, best first.
         self.groups: dict[str, list[str]] = {}
         self.kinds: list[Kind] = []
-        for kind in [*_core_kinds(settings.classic_pods), *_other_kinds(settings)]:
+        for kind in [*_core_kinds(settings.classic_pods), *_other_kinds(settings), *_deployed_kinds()]:
             self._serve(kind, tuple(kind.shapes))
         for kind in [*_structured_kinds(), *_classic_kinds()]:
             self._serve(kind, tuple(version for version in settings.versions if _is_served(kind, version, settings)))

@@ -151,3 +151,7 @@ ACCESS_REVIEW = top(
     spec=obj(resourceAttributes=_RESOURCE_ATTRIBUTES, nonResourceAttributes=obj(path=STRING, verb=STRING)),
     status=obj(allowed=BOOLEAN, denied=BOOLEAN, reason=STRING, evaluationError=STRING),
 )
+#: Kinds of a deployment, of which the server only keeps what was written.
+FREE_SPEC = top(spec=open_map(), status=open_map())
+RBAC_ROLE = top(rules=items(), aggregationRule=ANY)
+RBAC_BINDING = top(roleRef=ANY, subjects=items())

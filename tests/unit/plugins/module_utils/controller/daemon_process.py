@@ -16,13 +16,6 @@ import typing as t
 
 import aiohttp
 import yaml
-from ansible_collections.nodeops.dra.plugins.module_utils.controller.requests import (
-    coexistence_rules,
-    election_rules,
-    rbac_rules,
-)
-from ansible_collections.nodeops.dra.plugins.module_utils.controller.target import find_target
-from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.rights import user_from
 
 from .world import TOKEN, World, world
 
@@ -130,10 +123,7 @@ class Place:
 
     async def account(self, made: World) -> None:
         """Exactly the rights that the daemon says it needs, and a kubeconfig with a token file."""
-        rules: list[dict[str, t.Any]] = [*rbac_rules([await find_target(made.client)])]
-        own: list[dict[str, t.Any]] = [*election_rules(LEASE), *coexistence_rules()]
-        rules += [{**rule, "namespaces": ["kube-system"]} for rule in own]
-        made.server.settings.tokens[TOKEN] = user_from({"name": "controller", "rules": rules})
+        await made.grant()
         self.write_kubeconfig(made.server.kubeconfig())
 
     def write_kubeconfig(self, document: dict[str, t.Any]) -> None:

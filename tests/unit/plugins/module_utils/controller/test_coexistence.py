@@ -24,7 +24,8 @@ from ansible_collections.nodeops.dra.plugins.module_utils.controller.coexistence
     is_manager,
     runs_controller,
 )
-from ansible_collections.nodeops.dra.plugins.module_utils.controller.requests import coexistence_rules
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.requests import coexistence_rights
+from ansible_collections.nodeops.dra.plugins.module_utils.controller.rights import roles
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.lease import Lease, LeaseSettings
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.lease_record import micro_time
 from ansible_collections.nodeops.dra.plugins.module_utils.kube.resources import resource_of
@@ -191,7 +192,7 @@ async def test_what_may_not_be_read_is_told_and_does_not_count_as_nobody(
     async with cluster(version, release) as made:
         await made.grant()
         async with made.connection(TOKEN) as client:
-            may_list_pods = made.server.settings.tokens[TOKEN]
+            may_list_pods = made.server.settings.tokens[TOKEN].without("get", "leases")
             made.server.settings.tokens[TOKEN] = may_list_pods.without("list", "pods")
             found = await look(client, made.target)
             assert "the right to get leases.coordination.k8s.io in kube-system is missing" in texts(found)
@@ -213,13 +214,13 @@ async def test_its_rules_are_all_it_takes() -> None:
                 tuple(rule["apiGroups"]),
                 tuple(rule["resources"]),
                 tuple(rule.get("resourceNames", ())),
-                (SYSTEM,),
+                (namespace,) if namespace else (),
             )
-            for rule in coexistence_rules()
+            for namespace, found in roles(coexistence_rights()).items()
+            for rule in found
         ]
         claims = Rule(("list",), ("resource.k8s.io",), ("resourceclaims",))
-        leases = Rule(("list",), ("coordination.k8s.io",), ("leases",))
-        made.server.settings.tokens["looker"] = User("looker", (*rules, claims, leases))
+        made.server.settings.tokens["looker"] = User("looker", (*rules, claims))
         async with made.connection("looker") as client:
             assert "is missing" not in texts(await look(client, made.target))
 

@@ -209,13 +209,13 @@ async def test_nothing_is_written_once_the_fence_is_shut() -> None:
 
 @pytest.mark.report("F101")
 async def test_missing_rights_are_named_before_the_work_begins() -> None:
-    from ansible_collections.nodeops.dra.plugins.module_utils.controller.requests import rbac_rules
     from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.rights import user_from
+    from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.controller_account import account_rules
 
     async with world() as cluster:
         rules = [
             {**rule, "resources": [name for name in rule["resources"] if name != "resourceclaims/status"]}
-            for rule in rbac_rules([cluster.target])
+            for rule in account_rules(cluster.target)
         ]
         cluster.server.settings.tokens[TOKEN] = user_from({"name": "controller", "rules": rules})
         async with cluster.connection(TOKEN) as client:

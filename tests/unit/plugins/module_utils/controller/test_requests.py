@@ -16,7 +16,6 @@ from ansible_collections.nodeops.dra.plugins.module_utils.controller.gateway imp
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.requests import (
     Use,
     needed_rights,
-    rbac_rules,
     requests_of,
     rights_in,
 )
@@ -28,28 +27,6 @@ V1 = Target(api_version("v1"), Release(1, 36), pod_groups="v1alpha2")
 V1_34 = Target(api_version("v1"), Release(1, 34))
 ALPHA2 = Target(api_version("v1alpha2"), Release(1, 30), contexts=True)
 ALPHA2_27 = Target(api_version("v1alpha2"), Release(1, 27), contexts=True)
-
-
-def test_the_rules_of_a_current_cluster() -> None:
-    assert rbac_rules([V1]) == [
-        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list"]},
-        {
-            "apiGroups": ["resource.k8s.io"],
-            "resources": ["resourceclaims"],
-            "verbs": ["create", "delete", "get", "list", "patch", "watch"],
-        },
-        {
-            "apiGroups": ["resource.k8s.io"],
-            "resources": ["resourceclaims/binding", "resourceclaims/status"],
-            "verbs": ["patch"],
-        },
-        {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaimtemplates"], "verbs": ["list", "watch"]},
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups/status"], "verbs": ["patch"]},
-    ]
 
 
 def names(uses: t.Iterable[Use]) -> set[str]:
@@ -67,19 +44,6 @@ def test_what_only_some_clusters_need() -> None:
     }
     assert "patch pods/status" in names(requests_of(ALPHA2))
     assert "patch pods/status" not in names(requests_of(ALPHA2_27))
-
-
-def test_rules_for_several_clusters_are_those_of_all() -> None:
-    def flat(rules: list[dict[str, list[str]]]) -> set[tuple[str, str, str]]:
-        return {
-            (group, resource, verb)
-            for rule in rules
-            for group in rule["apiGroups"]
-            for resource in rule["resources"]
-            for verb in rule["verbs"]
-        }
-
-    assert flat(rbac_rules([V1, ALPHA2])) == flat(rbac_rules([V1])) | flat(rbac_rules([ALPHA2]))
 
 
 def test_rights_by_namespace_but_for_the_one_that_is_asked_for_everywhere() -> None:

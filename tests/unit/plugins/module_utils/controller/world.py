@@ -10,7 +10,6 @@ import typing as t
 
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.controller import Controller
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.references import name_of, namespace_of, uid_of
-from ansible_collections.nodeops.dra.plugins.module_utils.controller.requests import rbac_rules
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.settings import ControllerSettings
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.shapes import keeps_pod
 from ansible_collections.nodeops.dra.plugins.module_utils.controller.target import Target, find_target
@@ -24,6 +23,7 @@ from ansible_collections.nodeops.dra.plugins.module_utils.resource.versions impo
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.rights import user_from
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.server import ApiServer
 from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.apiserver.settings import ServerSettings
+from ansible_collections.nodeops.dra.plugins.module_utils.sandbox.controller_account import account_rules
 
 Json = dict[str, t.Any]
 NS = "team-a"
@@ -60,7 +60,7 @@ class World:
 
     async def grant(self) -> None:
         """Make the controller's account."""
-        rules = rbac_rules([await find_target(self.client)])
+        rules = account_rules(await find_target(self.client))
         self.server.settings.tokens[TOKEN] = user_from({"name": "controller", "rules": rules})
 
     @contextlib.asynccontextmanager
@@ -73,7 +73,8 @@ class World:
     @contextlib.asynccontextmanager
     async def controller(self, **changed: t.Any) -> t.AsyncIterator[Controller]:
         """A controller that is ready, on a connection of its own, with exactly the rights that it says it needs."""
-        await self.grant()
+        if TOKEN not in self.server.settings.tokens:
+            await self.grant()
         async with self.connection(TOKEN) as client, Controller(client, settings(**changed)) as controller:
             async with asyncio.timeout(20):
                 await controller.wait_ready()
