@@ -22,7 +22,7 @@ _CONFIG = "controller.yml"
 _CONFIG_FOLDER, _RUN_FOLDER = "/etc/nodeops-dra", "/run/nodeops-dra"
 _SELECTOR = {"app.kubernetes.io/name": NAME}
 _LABELS = {**_SELECTOR, "app.kubernetes.io/managed-by": FIELD_MANAGER}
-#: Of the image that container/Containerfile makes; nobody in particular.
+#: Nobody in particular; the image needs no user of this number.
 _USER = 65532
 
 
