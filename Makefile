@@ -18,7 +18,7 @@ VENV_KEY := $(shell cat requirements/*.txt hack/make_venv.py | sha256sum | cut -
 READY := $(VENV)/.ready-$(VENV_KEY)
 GATE = $(VENV)/bin/python hack/gate.py
 
-.PHONY: help venv quickstart test lint sanity units integration bench fuzz soak kills chaos contract build wheelhouse format proto clean
+.PHONY: help venv quickstart test lint sanity units integration bench fuzz soak kills chaos contract build wheelhouse molecule format proto clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -33,8 +33,8 @@ $(READY):
 quickstart: $(READY) ## The whole flow on this machine, told step by step
 	@$(GATE) quickstart
 
-test: $(READY) ## lint + sanity + units + integration
-	@SANITY=$${SANITY:-short} $(GATE) lint sanity units integration
+test: $(READY) ## lint + sanity + units + integration, and molecule where a container engine is
+	@SANITY=$${SANITY:-short} $(GATE) lint sanity units integration molecule
 
 lint: $(READY) ## ruff, mypy, ansible-lint, changelog and docs checks
 	@$(GATE) lint
@@ -72,6 +72,9 @@ build: $(READY) ## Collection archive, archive for nodes and dra-checkpoint.pyz 
 
 wheelhouse: $(READY) ## Wheels for nodes without an index in dist/wheelhouse (WHEEL_PYTHONS, WHEEL_PLATFORM)
 	@WHEEL_PYTHONS="$(WHEEL_PYTHONS)" WHEEL_PLATFORM="$(WHEEL_PLATFORM)" $(GATE) wheelhouse
+
+molecule: $(READY) ## The roles in containers that run systemd (SCENARIO=agent for one), with the time of each
+	@SCENARIOS="$(SCENARIO)$(SCENARIOS)" $(GATE) molecule
 
 format: $(READY) ## Let ruff put the sources in shape
 	@$(VENV)/bin/ruff check --quiet --fix --unsafe-fixes --exit-zero --select UP,I . && $(VENV)/bin/ruff format --quiet .

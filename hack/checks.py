@@ -11,6 +11,7 @@ import re
 import sys
 import typing as t
 
+import molecule_run
 import workspace
 from commands import Command, Outcome, outcome_of, run_together
 from workspace import BUILD, ROOT
@@ -26,6 +27,8 @@ ONCE = (
     "checkpoint/test_salvage.py",
     "checkpoint/test_store_kill.py",
 )
+# What `make test` runs of them.
+SCENARIOS = "agent"
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -177,11 +180,21 @@ def integration() -> Outcome:
     return outcome_of([command], f"{len(wanted)} targets: {', '.join(wanted)}")
 
 
+def molecule() -> Outcome:
+    """The roles in containers; where no container can be run, one line says so and nothing is red."""
+    command = Command("scenarios", [sys.executable, "hack/molecule_run.py"], env={"SCENARIOS": SCENARIOS}).run()
+    if command.status == molecule_run.NO_ENGINE:
+        return Outcome(detail=f"NOT RUN: {command.output.strip().splitlines()[-1]}")
+    told = re.findall(r"^\w+ +(?:ok|FAILED) +[\d.]+ s .*$", command.output, re.MULTILINE)
+    return outcome_of([command], *(" ".join(line.split()) for line in told))
+
+
 # In the order in which they start, two at a time. Those that keep a single core busy come first, the longest at the
 # head; the unit tests use every core that is free, so they come last and leave none idle at the end.
 CHECKS: dict[str, t.Callable[[], Outcome]] = {
     "sanity": sanity,
     "integration": integration,
+    "molecule": molecule,
     "lint": lint,
     "units": units,
 }

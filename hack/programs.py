@@ -115,6 +115,11 @@ def build() -> int:
     return 1 if failed else 0
 
 
+def molecule() -> int:
+    """The roles in containers."""
+    return foreground("molecule", [sys.executable, "hack/molecule_run.py"], "hack/molecule_run.py")
+
+
 PROGRAMS: dict[str, t.Callable[[], int]] = {
     "quickstart": quickstart,
     "bench": bench,
@@ -126,4 +131,5 @@ PROGRAMS: dict[str, t.Callable[[], int]] = {
     "proto": proto,
     "build": build,
     "wheelhouse": wheelhouse,
+    "molecule": molecule,
 }

@@ -21,7 +21,7 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 def hack(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     """Modules of ``hack`` as its programs see them."""
     monkeypatch.syspath_prepend(str(ROOT / "hack"))
-    names = ("checks", "commands", "pythons", "workspace")
+    names = ("checks", "commands", "molecule_run", "pythons", "workspace")
     modules = types.SimpleNamespace(**{name: __import__(name) for name in names})
     for name in names:
         monkeypatch.delitem(sys.modules, name)
@@ -176,3 +176,33 @@ def test_what_cannot_be_imported_is_found(tmp_path: pathlib.Path, text: str, sta
 def test_what_runs_on_one_python_only_is_there(hack: types.SimpleNamespace) -> None:
     missing = [name for name in hack.checks.ONCE if not (ROOT / hack.checks.LAYER_TESTS / name).is_file()]
     assert missing == []
+
+
+def test_without_a_container_engine_the_roles_are_not_run_and_one_line_says_so(
+    hack: types.SimpleNamespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(tmp_path / "podman", "exit 1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    # The variables of a person who runs this test must not count.
+    for name in ("MOLECULE_ENGINE", "CONTAINERS_CONF"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(hack.workspace, "environment", lambda: {"PATH": str(tmp_path)})
+    outcome = hack.checks.molecule()
+    assert outcome.failed == []
+    assert outcome.detail == (
+        "NOT RUN: molecule: no container engine, podman or docker, is usable (`podman info` fails). "
+        "On Debian: apt-get install podman runc netavark aardvark-dns iptables mmdebstrap"
+    )
+
+
+def test_a_scenario_that_fails_is_red_with_its_time(
+    hack: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(command: t.Any) -> t.Any:
+        command.status, command.output = 1, "TASK [x]\nagent        FAILED  182.9 s  debian12\n"
+        return command
+
+    monkeypatch.setattr(hack.checks.Command, "run", failed)
+    outcome = hack.checks.molecule()
+    assert [command.label for command in outcome.failed] == ["scenarios"]
+    assert outcome.detail.endswith("; agent FAILED 182.9 s debian12")
