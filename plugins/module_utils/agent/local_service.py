@@ -11,7 +11,6 @@ import typing as t
 from ..checkpoint.errors import DraError
 from ..manager.claim_reports import ClaimReport
 from ..resource.containers import container_claims
-from ..resource.view import JsonObject
 from .agent_findings import agent_findings
 from .claim_place import AgentManager
 from .claim_request import FORGOTTEN, PREPARED, UNPREPARED, ClaimRequest
@@ -95,8 +94,9 @@ class LocalService:
         finally:
             if keeper is not None and state != PREPARED and not message_.check:
                 keeper.look_again()
-        if state == PREPARED and not message_.check and (request.pod or {}).get("spec") is not None:
-            self._place.given_pods.add(t.cast("JsonObject", request.pod))
+        pod = request.pod or {}
+        if state == PREPARED and not message_.check and pod.get("spec") is not None:
+            self._place.given_pods.add(pod)
             await self._place.pods_changed()
         if result["changed"] and not message_.check:
             for subject in sorted({*result["before"], *result["after"]}):

@@ -34,8 +34,8 @@ def _implied(right: Right, others: t.Collection[Right]) -> bool:
     """Whether the same is granted for all namespaces, or all objects of the namespace, anyway."""
     wider = (
         Right(right.verb, right.resource, right.group, namespace, name)
-        for namespace in {right.namespace, ""}
-        for name in {right.name, ""}
+        for namespace in (right.namespace, "")
+        for name in (right.name, "")
     )
     return any(one in others for one in wider if one != right)
 
