@@ -11,6 +11,7 @@ import typing as t
 from .claim_list import Claim
 from .diagnosis import Diagnosis
 from .entries import Contents, Entry, drivers_of
+from .faults import Fault
 from .formats import CRC, RELEASES
 
 Json = dict[str, t.Any]
@@ -104,6 +105,17 @@ def _shared(new: t.Any, old: t.Any) -> t.Any:
     return new
 
 
+def faults_report(faults: t.Iterable[Fault]) -> list[Json]:
+    """Some faults; what kubelets do is the same list for all faults of which they do the same."""
+    names: Names = {}
+    reports = []
+    for item in faults:
+        report = item.to_dict()
+        report["kubelets"] = names.setdefault(tuple(item.effects.items()), report["kubelets"])
+        reports.append(report)
+    return reports
+
+
 def content(contents: Contents, like: Json | None = None) -> Json:
     """What a file says, for a diff; with what ``like`` says as well it shares memory."""
     return {"format": contents.format, "claims": claims_report(contents.entries, like["claims"] if like else ())}
@@ -128,7 +140,7 @@ def diagnosis_report(diagnosis: Diagnosis) -> Json:
         "claims_saved": len(diagnosis.entries) if diagnosis.found is None else None,
         "claims_broken": diagnosis.saved.broken if diagnosis.saved is not None else 0,
         "claims": claims_report(diagnosis.entries),
-        "faults": [item.to_dict() for item in diagnosis.faults],
+        "faults": faults_report(diagnosis.faults),
     }
 
 
