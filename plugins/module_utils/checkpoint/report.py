@@ -13,6 +13,7 @@ from .diagnosis import Diagnosis
 from .entries import Contents, Entry, drivers_of
 from .faults import Fault
 from .formats import CRC, RELEASES
+from .freed_memory import give_back
 
 Json = dict[str, t.Any]
 
@@ -86,6 +87,7 @@ def claims_report(entries: t.Iterable[Entry], like: t.Iterable[Json] = ()) -> li
 
     What equals a part of the same claim in ``like`` is the very same object, so that it is in memory once.
     """
+    give_back()
     known = {claim["uid"]: claim for claim in like}
     names: Names = {}
     reports = [_shared(claim, known.get(claim["uid"])) for claim in (claim_report(entry, names) for entry in entries)]
