@@ -10,6 +10,7 @@ else takes the slow, exact way (`gojson`, `gotypes`); both ways give the same re
 from __future__ import annotations
 
 import array
+import io
 import re
 import typing as t
 
@@ -112,6 +113,7 @@ def claim_end(text: str, start: int, family: str) -> int | None:
 _DATA = b'{"Data":'
 _CHECKSUM = b',"Checksum":'
 _NUMBER_AND_END = re.compile(rb"(0|[1-9][0-9]*)\}[ \t\n\r]*")
+_PIECE = 1 << 16
 _NO_TEXT = re.compile(rb"[^\x20-\x7f]")
 
 
@@ -128,13 +130,26 @@ def envelope(data: bytes, start: int, end: int) -> Node | None:
     quotes = data.count(b'\\"', first, last)
     if data.count(b'"', first, last) != quotes + 2 or (data[first : first + 1], data[last - 1 : last]) != (b'"', b'"'):
         return None
-    inside = data.replace(b'\\"', b'"')
-    if inside.find(b"\\", first, last - quotes) >= 0:
+    text = _unquoted(data, first + 1, last - 1)
+    if text is None:
         return None
-    text = str(memoryview(inside)[first + 1 : last - 1 - quotes], "ascii")
     checksum = Node("number", tail.start(1) - start, tail.end(1) - start, str(tail.group(1), "ascii"))
     members = [("Data", Node("string", first - start, last - start, text)), ("Checksum", checksum)]
     return Node("object", 0, checksum.end + 1, members)
+
+
+def _unquoted(data: bytes, start: int, end: int) -> str | None:
+    """The text in ``data[start:end]``, in which only quotes are escaped; None if anything else is."""
+    text = io.StringIO()
+    while start < end:
+        stop = min(start + _PIECE, end)
+        stop += data[stop - 1 : stop] == b"\\"  # an escape stays whole
+        piece = data[start:stop].replace(b'\\"', b'"')
+        if b"\\" in piece:
+            return None
+        text.write(str(piece, "ascii"))
+        start = stop
+    return text.getvalue()
 
 
 class Identity(t.NamedTuple):

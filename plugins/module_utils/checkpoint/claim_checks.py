@@ -212,16 +212,18 @@ def _cdi_names(at: Place, who: Identity, driver: str, devices: t.Iterable[str]) 
 def _together(list_key: str, found: EntryList) -> list[Fault]:
     """Claims that get in each other's way. The last of equal keys is the one that a kubelet keeps."""
     identities = [entry.identity for entry in found.entries]
+    places = [f"{list_key}[{index}]" for index in range(len(identities))]
     faults: list[Fault] = []
     by_key: dict[tuple[str, ...], int] = {}
     by_name: dict[str, int] = {}
     by_uid: dict[str, int] = {}
     for index in range(len(identities) - 1, -1, -1):
         who = identities[index]
-        place = f"{list_key}[{index}]"
+        place = places[index]
         last = by_name.setdefault(who.key, index)
         if last != index:
-            faults.append(_repeated(place, f"{list_key}[{last}]", found.entries[index], found.entries[last]))
+            same = found.entries[index].fields == found.entries[last].fields
+            faults.append(_repeated(place, places[last], who, identities[last].uid, same))
             continue
         # from 1.31 on the key is the name
         key = startup.cache_key(FNV, who.namespace, who.name) if found.family == FNV else None
@@ -237,11 +239,11 @@ def _together(list_key: str, found: EntryList) -> list[Fault]:
     return faults[::-1]
 
 
-def _repeated(place: Place, last: Place, entry: Entry, keeper: Entry) -> Fault:
-    facts = {"claim_uid": entry.uid, "kept_uid": keeper.uid, "kept": last}
-    if entry.fields == keeper.fields:
-        return fault("duplicate_claim", place, f"Claim {entry.label} is listed again at {last}.", facts)
-    text = f"Claim {entry.label} is listed again at {last} with other content (UID {keeper.uid})."
+def _repeated(place: Place, last: Place, who: Identity, kept_uid: str, same: bool) -> Fault:
+    facts = {"claim_uid": who.uid, "kept_uid": kept_uid, "kept": last}
+    if same:
+        return fault("duplicate_claim", place, f"Claim {who.label} is listed again at {last}.", facts)
+    text = f"Claim {who.label} is listed again at {last} with other content (UID {kept_uid})."
     return fault("conflicting_claim", place, text, facts)
 
 

@@ -27,12 +27,12 @@ class Finding:
     facts: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, t.Any]:
-        """The finding as modules return it: every field, in declaration order, with JSON types only."""
+        """The finding as modules return it: every field, in declaration order, with JSON types only; its own facts."""
         return {
             "code": self.code,
             "severity": self.severity,
             "place": self.place,
             "text": self.text,
             "remedy": self.remedy,
-            "facts": dict(self.facts),
+            "facts": self.facts or {},
         }

@@ -197,9 +197,11 @@ def plan_convert(
     converted = conversion.convert(draft, form)
     if not converted.steps and diagnosis.format is not form:
         converted.did("convert", "", f"The file is written for Kubernetes {releases_text(form.releases)}.")
-    outcome = diagnose(converted.render(form))
-    _verify(outcome, len(converted.entries), form)
-    return _planned(data, diagnosis.contents, outcome, form.name, converted.steps)
+    after, former, steps, planned = converted.render(form), diagnosis.contents, converted.steps, len(converted.entries)
+    del diagnosis, draft, converted  # the texts of converted claims are as large as the file
+    outcome = diagnose(after)
+    _verify(outcome, planned, form)
+    return _planned(data, former, outcome, form.name, steps)
 
 
 def document_fits(diagnosis: Diagnosis, form: Format) -> bool:

@@ -11,7 +11,9 @@ import typing as t
 from .claim_list import Claim
 from .diagnosis import Diagnosis
 from .entries import Contents, Entry, drivers_of
+from .faults import Fault
 from .formats import CRC, RELEASES
+from .freed_memory import give_back
 
 Json = dict[str, t.Any]
 
@@ -85,6 +87,7 @@ def claims_report(entries: t.Iterable[Entry], like: t.Iterable[Json] = ()) -> li
 
     What equals a part of the same claim in ``like`` is the very same object, so that it is in memory once.
     """
+    give_back()
     known = {claim["uid"]: claim for claim in like}
     names: Names = {}
     reports = [_shared(claim, known.get(claim["uid"])) for claim in (claim_report(entry, names) for entry in entries)]
@@ -102,6 +105,17 @@ def _shared(new: t.Any, old: t.Any) -> t.Any:
     if isinstance(new, list) and isinstance(old, list):
         return [_shared(*pair) for pair in itertools.zip_longest(new, old[: len(new)])]
     return new
+
+
+def faults_report(faults: t.Iterable[Fault]) -> list[Json]:
+    """Some faults; what kubelets do is the same list for all faults of which they do the same."""
+    names: Names = {}
+    reports = []
+    for item in faults:
+        report = item.to_dict()
+        report["kubelets"] = names.setdefault(tuple(item.effects.items()), report["kubelets"])
+        reports.append(report)
+    return reports
 
 
 def content(contents: Contents, like: Json | None = None) -> Json:
@@ -128,7 +142,7 @@ def diagnosis_report(diagnosis: Diagnosis) -> Json:
         "claims_saved": len(diagnosis.entries) if diagnosis.found is None else None,
         "claims_broken": diagnosis.saved.broken if diagnosis.saved is not None else 0,
         "claims": claims_report(diagnosis.entries),
-        "faults": [item.to_dict() for item in diagnosis.faults],
+        "faults": faults_report(diagnosis.faults),
     }
 
 

@@ -124,7 +124,8 @@ def differences(before: Contents, after: Contents) -> list[Step]:
     """How the claims of two files differ, as the steps from the one to the other. Claims are matched by UID."""
     old = {entry.uid: entry for entry in before.entries}
     new = {entry.uid: entry for entry in after.entries}
-    steps = [_gone(entry) for uid, entry in old.items() if uid not in new]
+    known: dict[str, str] = {}
+    steps = [_gone(entry, known) for uid, entry in old.items() if uid not in new]
     for uid, entry in new.items():
         if uid not in old:
             steps.append(Step("add_claim", entry.label, f"Claim {entry.label} comes back from the copy."))
@@ -135,7 +136,9 @@ def differences(before: Contents, after: Contents) -> list[Step]:
     return steps or [Step("restore", "", "The copy holds the same claims.")]
 
 
-def _gone(entry: Entry) -> Step:
+def _gone(entry: Entry, known: dict[str, str]) -> Step:
+    """``known`` holds what was said to be lost, so that it is in memory once."""
     drivers = ", ".join(entry.drivers()) or "(none)"
     loses = f"the claim: its drivers {drivers} are not told to unprepare it"
-    return Step("drop_claim", entry.label, f"Claim {entry.label} is not in the copy.", loses)
+    label = entry.label
+    return Step("drop_claim", label, f"Claim {label} is not in the copy.", known.setdefault(loses, loses))

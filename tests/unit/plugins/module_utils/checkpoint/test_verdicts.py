@@ -126,9 +126,13 @@ ENVELOPES = {
 }
 
 
+@pytest.mark.parametrize("piece", [1, 2, 1 << 16])
 @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("data", ENVELOPES)
-def test_a_file_that_is_read_from_its_bytes_has_the_nodes_of_its_text(data: bytes, before: bytes) -> None:
+def test_a_file_that_is_read_from_its_bytes_has_the_nodes_of_its_text(
+    data: bytes, before: bytes, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canonical, "_PIECE", piece)
     found = canonical.envelope(before + data + b'\\"\0', len(before), len(before) + len(data))
     assert (found is not None) == ENVELOPES[data]
     if found is not None:
